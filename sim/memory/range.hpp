@@ -1,0 +1,41 @@
+// Ranges of rows or columns, and the cutting of an axis into tiles.
+#pragma once
+
+#include <algorithm>
+
+#include "sim/memory/eigen.hpp"
+
+namespace flash::sim {
+
+/// Indices begin … end−1 of one axis.
+struct Range {
+  Index begin = 0, end = 0;
+  Index size() const { return end - begin; }
+  bool operator==(const Range&) const = default;
+};
+
+constexpr Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
+
+/// The tile number `index` of an axis of `length` cut every `block`: the last one may be shorter.
+inline Range tile(Index index, Index length, Index block) {
+  return {index * block, std::min(length, (index + 1) * block)};
+}
+
+/// All tiles of an axis, in order: `for (Range rows : tiles(Nq, Br))`.
+class tiles {
+ public:
+  tiles(Index length, Index block) : length_(length), block_(block) {}
+  struct Iterator {
+    Index index, length, block;
+    Range operator*() const { return tile(index, length, block); }
+    Iterator& operator++() { return ++index, *this; }
+    bool operator!=(const Iterator& other) const { return index != other.index; }
+  };
+  Iterator begin() const { return {0, length_, block_}; }
+  Iterator end() const { return {ceil_div(length_, block_), length_, block_}; }
+
+ private:
+  Index length_, block_;
+};
+
+}  // namespace flash::sim

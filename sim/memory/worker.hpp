@@ -1,0 +1,161 @@
+// A worker stands for one thread block: it moves tiles between HBM and its own SRAM, and every move is counted.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <vector>
+
+#include "sim/memory/tile.hpp"
+#include "stages/common/rules.hpp"
+
+namespace flash::sim {
+
+using Location = std::source_location;
+
+/// The workers of one launch: one for each (batch, head, block).
+struct Grid {
+  Index batch = 1, heads = 1, kv_heads = 1, blocks = 1;
+  Index size() const { return batch * heads * blocks; }
+};
+
+/// Rows to add to a tensor in HBM once all workers are done, so that the sums' order is the workers'.
+template <class Real>
+struct PendingSum {
+  HbmMatrix<Real> tensor;
+  Index first = 0;  // element of the tensor
+  std::vector<Real> values;
+};
+
+template <class Real>
+class Worker {
+ public:
+  const Index batch, head, kv_head, block;
+
+  Worker(WorkerState& state, std::vector<PendingSum<Real>>& sums, const Grid& grid, Index id)
+      : batch(id / (grid.blocks * grid.heads)),
+        head(id / grid.blocks % grid.heads),
+        kv_head(rules::kv_head(head, grid.heads, grid.kv_heads)),
+        block(id % grid.blocks),
+        grid_(grid),
+        state_(state),
+        sums_(sums) {
+    state_.worker = state_.sram.worker = id;
+    state_.batch = batch;
+    state_.head = head;
+  }
+
+  /// HBM → SRAM: rows [and columns] of this worker's head.
+  Tile<Real> load(const HbmMatrix<Real>& tensor, Range rows, Range cols, Location where = Location::current()) {
+    Tile<Real> tile(state_, tensor.info().name.c_str(), rows.size(), cols.size(), tensor.info().format);
+    copy_in(tile, tensor, rows, cols, where);
+    return tile;
+  }
+  Tile<Real> load(const HbmMatrix<Real>& tensor, Range rows, Location where = Location::current()) {
+    return load(tensor, rows, {0, tensor.info().cols}, where);
+  }
+  Column<Real> load(const HbmVector<Real>& tensor, Range rows, Location where = Location::current()) {
+    Column<Real> column(state_, tensor.info().name.c_str(), rows.size(), 1, tensor.info().format);
+    copy_in(column, tensor, rows, {0, 1}, where);
+    return column;
+  }
+
+  /// SRAM → HBM, rounded to the tensor's format.
+  void store(const HbmMatrix<Real>& tensor, Range rows, Range cols, const Tile<Real>& tile,
+             Location where = Location::current()) {
+    copy_out(tile, tensor, rows, cols, where);
+  }
+  void store(const HbmMatrix<Real>& tensor, Range rows, const Tile<Real>& tile, Location where = Location::current()) {
+    copy_out(tile, tensor, rows, {0, tensor.info().cols}, where);
+  }
+  void store(const HbmVector<Real>& tensor, Range rows, const Column<Real>& column,
+             Location where = Location::current()) {
+    copy_out(column, tensor, rows, {0, 1}, where);
+  }
+
+  /// HBM += SRAM: an atomic read-modify-write, rounded to the tensor's format at each addition. The sums of all workers
+  /// are made in the workers' order when the last one is done: nobody may load the tensor in the same launch.
+  void accumulate(const HbmMatrix<Real>& tensor, Range rows, const Tile<Real>& tile,
+                  Location where = Location::current()) {
+    const TensorInfo& info = tensor.info();
+    state_.tally.count(info, Access::rmw, tile.size(), where);
+    state_.tally.sram.read += tile.size();
+    if (!state_.count_only)
+      sums_.push_back({tensor, first_element(info, rows.begin, 0), {tile.data(), tile.data() + tile.size()}});
+    observe(EventKind::accumulate, info, rows, {0, info.cols}, where, tile);
+  }
+
+  /// Room for a tile in SRAM, uninitialised, in fp32 (fp64 in an fp64 run). @throws CapacityError when strict.
+  Tile<Real> sram(const char* name, Index rows, Index cols) { return {state_, name, rows, cols, accumulators}; }
+  Column<Real> sram(const char* name, Index rows) { return {state_, name, rows, 1, accumulators}; }
+  Tile<Real> zeros(const char* name, Index rows, Index cols) {
+    Tile<Real> tile = sram(name, rows, cols);
+    tile.fill(0);
+    return tile;
+  }
+  Column<Real> constant(const char* name, Index rows, Real value) {
+    Column<Real> column = sram(name, rows);
+    column.fill(value);
+    return column;
+  }
+
+  bool count_only() const { return state_.count_only; }
+
+ private:
+  static constexpr Format accumulators = sizeof(Real) == sizeof(double) ? Format::fp64 : Format::fp32;
+
+  /// Of this worker's head: a tensor with the KV heads belongs to the group, one with a single head to all.
+  Index first_element(const TensorInfo& t, Index row, Index col) const {
+    const Index h = t.heads == grid_.heads ? head : t.heads == grid_.kv_heads ? kv_head : 0;
+    const Index b = t.batch == grid_.batch ? batch : 0;
+    return ((b * t.heads + h) * t.rows + row) * t.cols + col;
+  }
+
+  template <class Array>
+  void copy_in(Array& array, const HbmTensor<Real>& tensor, Range rows, Range cols, const Location& where) {
+    const TensorInfo& info = tensor.info();
+    assert(rows.end <= info.rows && cols.end <= info.cols);
+    state_.tally.count(info, Access::read, array.size(), where);
+    state_.tally.sram.write += array.size();
+    if (!state_.count_only) {
+      const Real* from = tensor.host().data() + first_element(info, rows.begin, cols.begin);
+      Real* to = array.values().data();
+      for (Index i = 0; i < rows.size(); ++i) std::copy_n(from + i * info.cols, cols.size(), to + i * cols.size());
+    }
+    observe(EventKind::load, info, rows, cols, where, array);
+  }
+
+  template <class Array>
+  void copy_out(const Array& array, const HbmTensor<Real>& tensor, Range rows, Range cols, const Location& where) {
+    const TensorInfo& info = tensor.info();
+    assert(array.rows() == rows.size() && array.cols() == cols.size());
+    assert(rows.end <= info.rows && cols.end <= info.cols);
+    state_.tally.count(info, Access::write, array.size(), where);
+    state_.tally.sram.read += array.size();
+    if (!state_.count_only) {
+      Real* to = tensor.host().data() + first_element(info, rows.begin, cols.begin);
+      const Real* from = array.data();
+      const bool rounds = is_16_bit(info.format);
+      for (Index i = 0; i < rows.size(); ++i, from += cols.size(), to += info.cols) {
+        if (rounds)
+          std::transform(from, from + cols.size(), to, [&](Real x) { return rounded(x, info.format); });
+        else
+          std::copy_n(from, cols.size(), to);
+      }
+    }
+    observe(EventKind::store, info, rows, cols, where, array);
+  }
+
+  template <class Array>
+  void observe(EventKind kind, const TensorInfo& info, Range rows, Range cols, const Location& where,
+               const Array& array) {
+    if (state_.observer) [[unlikely]]
+      (*state_.observer)({kind, info.name.c_str(), state_.worker, batch, head, rows, cols, where,
+                          {array.data(), array.rows(), array.cols(), sizeof(Real) == sizeof(double)}});
+  }
+
+  const Grid grid_;
+  WorkerState& state_;
+  std::vector<PendingSum<Real>>& sums_;
+};
+
+}  // namespace flash::sim

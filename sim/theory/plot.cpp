@@ -1,0 +1,105 @@
+#include "sim/theory/plot.hpp"
+
+#include <fmt/format.h>
+
+namespace flash::theory {
+
+TrafficFigure traffic_figure(const std::vector<std::pair<std::string, Walker>>& walked, const Compared& compared,
+                             Index N, Index d) {
+  TrafficFigure figure{N,
+                       d,
+                       {},
+                       crossover(compared.algorithm_1, compared.materialized, N, d),
+                       crossover(compared.algorithm_1, compared.tiled, N, d)};
+  for (const auto& [title, walk] : walked) {
+    Curve curve{title, {}};
+    for (Index M = 4 * d; M <= 8 * N * d; M *= 2) {
+      curve.points.emplace_back(M, walk(N, d, M));
+      if (M > 4 * d)
+        curve.points.emplace_back(M + M / 2, walk(N, d, M + M / 2));  // 6d: as long as 4d, and shows nothing new
+    }
+    figure.curves.push_back(std::move(curve));
+  }
+  return figure;
+}
+
+namespace {
+
+/// gnuplot's single-quoted string: a quote inside is doubled.
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? "''" : std::string(1, c);
+  return out + "'";
+}
+
+std::string with_thousands(Index n) {
+  std::string digits = std::to_string(n);
+  for (Index at = static_cast<Index>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
+/// A dotted vertical line at M with words at the height `graph_y` of the plot.
+std::string vertical_mark(Index M, const std::string& words, double graph_y, const std::string& side) {
+  return fmt::format(
+      "set arrow from first {0}, graph 0 to first {0}, graph 1 nohead dashtype 3 linewidth 1 linecolor 'gray40'\n"
+      "set label {1} at first {0}, graph {2} {3} offset character {4}, 0\n",
+      M, quoted(words), graph_y, side, side == "left" ? 0.6 : -0.6);
+}
+
+std::string axes(const TrafficFigure& f, const std::string& svg_path) {
+  return fmt::format(
+      "set terminal svg size 1000,680 font 'Helvetica,15' background 'white'\n"
+      "set encoding utf8\n"
+      "set output {}\n"
+      "set title 'HBM traffic of one head: N = {}, d = {}'\n"
+      "set xlabel 'M, size of the SRAM [elements]'\n"
+      "set ylabel 'HBM reads + writes [elements]'\n"
+      "set logscale x 2\n"
+      "set logscale y 10\n"
+      "set format x '2^{{%L}}'\n"
+      "set format y '10^{{%L}}'\n"
+      "set xrange [{}:{}]\n"
+      "set yrange [{}:]\n"
+      "set mxtics 1\n"
+      "set key top right spacing 1.2\n",
+      quoted(svg_path), with_thousands(f.N), f.d, 3 * f.d, 10 * f.N * f.d, 2 * f.N * f.d);
+}
+
+std::string crossover_mark(const Crossover& c, const std::string& other, double graph_y) {
+  if (c.M == 0) return {};
+  const double over_d2 = static_cast<double>(c.M) / static_cast<double>(c.d * c.d);
+  const std::string meaning = c.M == 4 * c.d ? "4d" : fmt::format("{:.2f} d²", over_d2);
+  return vertical_mark(c.M, fmt::format("03 below {} from M = {} = {}", other, with_thousands(c.M), meaning), graph_y,
+                       "left") +
+         fmt::format(
+             "set object circle at first {}, {} size graph 0.015 front fillstyle empty border linecolor 'black' "
+             "linewidth 2\n",
+             c.M, c.first);
+}
+
+std::string marks(const TrafficFigure& f) {
+  return vertical_mark(4 * f.d, "M = 4d", 0.03, "left") + vertical_mark(f.N * f.d, "M = Nd", 0.03, "right") +
+         crossover_mark(f.against_materialized, "01", 0.62) + crossover_mark(f.against_tiled, "02", 0.20);
+}
+
+}  // namespace
+
+std::string gnuplot_script(const TrafficFigure& f, const std::string& svg_path) {
+  std::string script = axes(f, svg_path) + marks(f);
+  std::string data, plots;
+  for (std::size_t i = 0; i < f.curves.size(); ++i) {
+    data += fmt::format("$curve{} << EOD\n", i);
+    for (const auto& [M, elements] : f.curves[i].points) data += fmt::format("{} {}\n", M, elements);
+    data += "EOD\n";
+    plots += fmt::format("$curve{} using 1:2 with linespoints linecolor 'black' dashtype {} pointtype {} title {}, ", i,
+                         i + 1, 4 + 2 * i, quoted(f.curves[i].title));
+  }
+  const Index materialized = 4 * f.N * f.N + 4 * f.N * f.d, floor = 4 * f.N * f.d;
+  plots += fmt::format("{} with lines linewidth 3 linecolor 'gray50' title '01 materialized, ideal: 4N² + 4Nd', ",
+                       materialized);
+  plots += fmt::format("{} with lines linewidth 3 linecolor 'black' title 'floor of a forward pass: 4Nd'", floor);
+  return script + data + "plot " + plots + "\n";
+}
+
+}  // namespace flash::theory

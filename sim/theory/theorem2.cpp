@@ -1,0 +1,342 @@
+#include "sim/theory/theorem2.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include "sim/theory/blocks.hpp"
+#include "sim/theory/nests.hpp"
+
+namespace flash::theory {
+
+Index paper_visits(Index N, Index d, Index M) {
+  const auto [Br, Bc] = paper_blocks(M, d);
+  return ceil_div(N, Br) * ceil_div(N, Bc);
+}
+
+Schedule algorithm_4_schedule() { return {"algorithm_4_backward", walk_algorithm_4, {20, 8, 7, 0}}; }
+
+Schedule negative_control() { return {"fa2_order_with_algorithm_1_blocks", walk_capped_br, {8, 0, 2, 1}}; }
+
+bool ScheduleResult::exponents_ok() const {
+  const double tolerance = 0.03;
+  return std::abs(exponent_N - 2) <= tolerance && std::abs(exponent_d - 2) <= tolerance &&
+         std::abs(exponent_M + 1) <= tolerance;
+}
+
+bool Theorem2::ok() const {
+  return failed_as_it_must() && std::all_of(schedules.begin(), schedules.end(), [](const auto& s) { return s.ok(); });
+}
+
+namespace {
+
+// ---- points
+
+struct Point {
+  Index N, d, M;
+  Index elements = 0;  ///< filled by the walk
+};
+
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed) : engine_(seed) {}
+
+  Index uniform(Index low, Index high) {
+    return low + static_cast<Index>(engine_() % static_cast<std::uint64_t>(high - low + 1));
+  }
+  /// Small and large numbers alike: the logarithm is uniform.
+  Index spread(Index low, Index high) {
+    const double u = std::generate_canonical<double, 53>(engine_);
+    const double x = static_cast<double>(low) * std::pow(static_cast<double>(high) / static_cast<double>(low), u);
+    return std::clamp(static_cast<Index>(x), low, high);
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+/// 4d | M and Bc | N: no ceiling rounds anything.
+std::vector<Point> divisible_points(Draw& draw, std::size_t count) {
+  std::vector<Point> points;
+  while (points.size() < count) {
+    const Index d = draw.spread(4, 256), Bc = draw.spread(1, 64), T = draw.uniform(1, 24);
+    points.push_back({T * Bc, d, 4 * d * Bc});
+  }
+  return points;
+}
+
+/// 4d ≤ M ≤ Nd and nothing else.
+std::vector<Point> any_points(Draw& draw, std::size_t count, Index most_visits, const Schedule& schedule) {
+  std::vector<Point> points;
+  while (points.size() < count) {
+    const Index N = draw.spread(4, 8192), d = draw.spread(4, 256), M = draw.spread(4 * d, N * d);
+    if (schedule.visits(N, d, M) <= most_visits) points.push_back({N, d, M});
+  }
+  return points;
+}
+
+/// The window where the law's fixed terms and ceilings stay small enough for a slope to mean something.
+std::vector<Point> window_points(Index most_visits, const Schedule& schedule) {
+  std::vector<Point> points;
+  for (Index N = Index{1} << 11; N <= Index{1} << 16; N *= 2) {
+    for (Index d = 32; d <= 256; d *= 2) {
+      for (Index M = Index{1} << 13; M <= Index{1} << 17; M *= 2) {
+        if (16 * d > M || M > N * d / 16 || schedule.visits(N, d, M) > most_visits) continue;
+        points.push_back({N, d, M});
+      }
+    }
+  }
+  return points;
+}
+
+// ---- walking on all cores
+
+struct Job {
+  Index visits;
+  std::function<void()> work;
+};
+
+void run_all(std::vector<Job> jobs, unsigned threads) {
+  std::stable_sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.visits > b.visits; });
+  std::atomic<std::size_t> next = 0;
+  std::exception_ptr failure;
+  std::mutex failure_lock;
+  const auto take_jobs = [&] {
+    for (std::size_t i = next++; i < jobs.size(); i = next++) {
+      try {
+        jobs[i].work();
+      } catch (...) {
+        const std::scoped_lock lock(failure_lock);
+        if (!failure) failure = std::current_exception();
+        next = jobs.size();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> workers;
+    for (unsigned t = 1; t < threads; ++t) workers.emplace_back(take_jobs);
+    take_jobs();
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+/// One schedule's three sets of points.
+struct Walks {
+  const Schedule* schedule;
+  std::vector<Point> divisible, any, window;
+
+  Walks(const Schedule& s, const Theorem2Options& options) : schedule(&s) {
+    Draw draw(options.seed);
+    divisible = divisible_points(draw, 100);
+    any = any_points(draw, options.full ? 20000 : 600, options.full ? 100'000 : 4000, s);
+    window = window_points(options.full ? std::numeric_limits<Index>::max() : 1'000'000, s);
+  }
+
+  void append_jobs(std::vector<Job>& jobs) {
+    for (std::vector<Point>* points : {&divisible, &any, &window}) {
+      for (Point& p : *points) {
+        jobs.push_back({schedule->visits(p.N, p.d, p.M), [&p, this] { p.elements = schedule->walk(p.N, p.d, p.M); }});
+      }
+    }
+  }
+};
+
+// ---- fits
+
+/// min ‖Ax − y‖ by modified Gram-Schmidt. A [points, unknowns], y [points].
+Eigen::VectorXd least_squares(Eigen::MatrixXd A, Eigen::VectorXd y) {
+  const Index unknowns = A.cols();
+  Eigen::MatrixXd R = Eigen::MatrixXd::Zero(unknowns, unknowns);
+  Eigen::VectorXd z(unknowns);
+  for (Index i = 0; i < unknowns; ++i) {
+    R(i, i) = A.col(i).norm();
+    A.col(i) /= R(i, i);
+    for (Index j = i + 1; j < unknowns; ++j) {
+      R(i, j) = A.col(i).dot(A.col(j));
+      A.col(j) -= R(i, j) * A.col(i);
+    }
+    z(i) = A.col(i).dot(y);
+    y -= z(i) * A.col(i);
+  }
+  return R.triangularView<Eigen::Upper>().solve(z);
+}
+
+/// N²d²/M, N²d/M, Nd, N. Where 4d | M and Bc | N the first two are multiples of 1/4: exact in a double.
+Eigen::RowVector4d basis(const Point& p) {
+  const auto N = static_cast<double>(p.N), d = static_cast<double>(p.d), M = static_cast<double>(p.M);
+  return {N * N * d * d / M, N * N * d / M, N * d, N};
+}
+
+void recover_coefficients(const std::vector<Point>& points, ScheduleResult& result) {
+  const auto n = static_cast<Index>(points.size());
+  Eigen::MatrixXd A(n, 4);
+  for (Index i = 0; i < n; ++i) {
+    const Point& p = points[static_cast<std::size_t>(i)];
+    A.row(i) = basis(p) / static_cast<double>(p.elements);  // relative errors weigh the same at all sizes
+  }
+  const Eigen::Vector4d fit = least_squares(A, Eigen::VectorXd::Ones(n));
+  result.residual = (A * fit - Eigen::VectorXd::Ones(n)).cwiseAbs().maxCoeff();
+  const Eigen::Vector4d nearest = fit.array().round();
+  result.exact = std::all_of(points.begin(), points.end(),
+                             [&](const Point& p) { return basis(p).dot(nearest) == static_cast<double>(p.elements); });
+  const Eigen::Vector4d& found = result.exact ? nearest : fit;
+  std::copy(found.begin(), found.end(), result.coefficients.begin());
+}
+
+void check_sandwich(const std::vector<Point>& points, ScheduleResult& result) {
+  result.ratio_min = result.proved_min = std::numeric_limits<double>::infinity();
+  for (const Point& p : points) {
+    const auto N = static_cast<double>(p.N), d = static_cast<double>(p.d), M = static_cast<double>(p.M);
+    const double per_turn = (result.law[0] + result.law[1] / d) / 4;  // α + β/d
+    const double fixed = result.law[2] + result.law[3] / d;           // γ + ε/d
+    const double low = 4 * M * per_turn / (M + 4 * d);
+    const double high = (4 + M / (N * d)) * per_turn + fixed * M / (N * d);
+    const double ratio = static_cast<double>(p.elements) * M / (N * N * d * d);
+    if (!(low <= ratio && ratio <= high)) ++result.outside_sandwich;
+    result.ratio_min = std::min(result.ratio_min, ratio);
+    result.ratio_max = std::max(result.ratio_max, ratio);
+    result.proved_min = std::min(result.proved_min, low);
+    result.proved_max = std::max(result.proved_max, high);
+  }
+}
+
+void fit_exponents(const std::vector<Point>& points, ScheduleResult& result) {
+  const auto n = static_cast<Index>(points.size());
+  Eigen::MatrixXd A(n, 4);
+  Eigen::VectorXd y(n);
+  for (Index i = 0; i < n; ++i) {
+    const Point& p = points[static_cast<std::size_t>(i)];
+    A.row(i) << 1, std::log(p.N), std::log(p.d), std::log(p.M);
+    y(i) = std::log(p.elements);
+  }
+  const Eigen::Vector4d fit = least_squares(A, y);
+  result.exponent_N = fit(1);
+  result.exponent_d = fit(2);
+  result.exponent_M = fit(3);
+}
+
+ScheduleResult judge(const Walks& walks) {
+  ScheduleResult result;
+  result.name = walks.schedule->name;
+  result.law = walks.schedule->law;
+  result.points = static_cast<Index>(walks.divisible.size() + walks.any.size() + walks.window.size());
+  recover_coefficients(walks.divisible, result);
+  check_sandwich(walks.any, result);
+  fit_exponents(walks.window, result);
+  return result;
+}
+
+/// The smallest N where Algorithm 1 moves less than the tiled passes at the smallest M, 4d.
+Index smallest_N(const Compared& compared, Index d) {
+  Index N = 1;
+  while (compared.algorithm_1(N, d, 4 * d) >= compared.tiled(N, d, 4 * d)) ++N;
+  return N;
+}
+
+}  // namespace
+
+Crossover crossover(const Walker& first, const Walker& second, Index N, Index d) {
+  Crossover found{N, d, 0, 0, 0};
+  Index low = 4 * d - 1, high = N * d + 1;  // `first` moves no less at low, less at high: both unasked
+  while (high - low > 1) {
+    // by halves of the logarithm first: a walk with small M is long
+    const Index mid = std::clamp(static_cast<Index>(std::sqrt(static_cast<double>(low) * static_cast<double>(high))),
+                                 low + 1, high - 1);
+    const Index a = first(N, d, mid), b = second(N, d, mid);
+    if (a < b) {
+      high = mid;
+      found = {N, d, mid, a, b};
+    } else {
+      low = mid;
+    }
+  }
+  return found;
+}
+
+Theorem2 theorem2(const std::vector<Schedule>& schedules, const Compared& compared, const Theorem2Options& options) {
+  const auto start = std::chrono::steady_clock::now();
+  Theorem2 result;
+  const Schedule control = negative_control();
+  std::vector<Walks> walks;
+  for (const Schedule& s : schedules) walks.emplace_back(s, options);
+  walks.emplace_back(control, options);
+
+  const std::array<Index, 3> head_dims{32, 64, 128};
+  result.against_materialized.resize(head_dims.size());
+  std::vector<Job> jobs;
+  for (std::size_t i = 0; i < head_dims.size(); ++i) {
+    jobs.push_back({100'000, [&, i] {
+                      result.against_materialized[i] =
+                          crossover(compared.algorithm_1, compared.materialized, 4096, head_dims[i]);
+                    }});
+  }
+  jobs.push_back(
+      {3'000'000, [&] { result.against_tiled = crossover(compared.algorithm_1, compared.tiled, 1024, 64); }});
+  jobs.push_back({2'000'000, [&] { result.tiled_from_N = smallest_N(compared, 64); }});
+  for (Walks& w : walks) w.append_jobs(jobs);
+  run_all(std::move(jobs), options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency()));
+
+  for (const Walks& w : walks) result.schedules.push_back(judge(w));
+  result.negative_control = std::move(result.schedules.back());
+  result.schedules.pop_back();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+// ---- JSON
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json schedule_json(const ScheduleResult& s) {
+  Json coefficients = Json::array(), expected = Json::array();
+  for (const double c : s.coefficients) coefficients.push_back(s.exact ? Json(std::llround(c)) : Json(c));
+  for (const double c : s.law) expected.push_back(std::llround(c));
+  return {{"name", s.name},
+          {"basis", {"N²d²/M", "N²d/M", "Nd", "N"}},
+          {"coefficients", coefficients},
+          {"expected", expected},
+          {"exact", s.exact},
+          {"residual", s.residual},
+          {"exponents", {{"N", s.exponent_N}, {"d", s.exponent_d}, {"M", s.exponent_M}}},
+          {"ratio", {{"min", s.ratio_min}, {"max", s.ratio_max}, {"proved", {s.proved_min, s.proved_max}}}},
+          {"outside_sandwich", s.outside_sandwich},
+          {"points", s.points},
+          {"ok", s.ok()}};
+}
+
+Json crossover_json(const Crossover& c) {
+  const Index floor = 4 * c.N * c.d;  // Q, K, V read once and O written once
+  const double over_d2 = static_cast<double>(c.M) / static_cast<double>(c.d * c.d);
+  Json json{{"N", c.N}, {"d", c.d}, {"M", nullptr}, {"M_over_d²", nullptr}};
+  if (c.M != 0) json["M"] = c.M, json["M_over_d²"] = over_d2;
+  json["elements"] = {{"03", c.first}, {"other", c.second}, {"floor_4Nd", floor}};
+  return json;
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const Theorem2& result) {
+  Json schedules = Json::array(), materialized = Json::array();
+  for (const ScheduleResult& s : result.schedules) schedules.push_back(schedule_json(s));
+  for (const Crossover& c : result.against_materialized) materialized.push_back(crossover_json(c));
+  Json control = schedule_json(result.negative_control);
+  control.erase("ok");
+  control["failed_as_it_must"] = result.failed_as_it_must();
+  Json tiled = crossover_json(result.against_tiled);
+  tiled["at_M_4d_from_N"] = result.tiled_from_N;
+  return {{"schedules", schedules},
+          {"negative_control", control},
+          {"crossover", {{"against_01", materialized}, {"against_02", tiled}}},
+          {"seconds", result.seconds}};
+}
+
+}  // namespace flash::theory

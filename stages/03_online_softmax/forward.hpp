@@ -1,0 +1,68 @@
+// 03 online softmax: FlashAttention's Algorithm 1 (Dao et al. 2022).
+// Extends 02. The change: the softmax of a row is built up while its tiles pass, so that S and P stay in SRAM.
+// Why it helps: nothing of size N² goes to HBM any more.
+// What it costs: O, l and m of every row come and go once for each tile of keys.
+// The ledger must now say: Θ(N²d²/M) elements instead of Θ(N²).
+#pragma once
+
+#include "stages/common/stage.hpp"
+
+namespace flash::online_softmax {
+
+/// SRAM of one worker [bytes]: Kj, Vj, Qi; Oi, S (P takes its place), l, m; three more statistics or a mask's tile.
+inline Index sram_bytes(const TileSizes& t) {
+  return t.e * (t.Bc * (t.d + t.dv) + t.Br * t.d) + t.a * t.Br * (t.dv + t.Bc + 2) + std::max(t.a * 3 * t.Br, t.mask);
+}
+
+template <class Real>
+void forward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
+  const auto [Br, Bc] = block_sizes(p, o, machine, sram_bytes);
+  const VisibleTiles visible(p, o, Br, Bc);
+  machine.parallel(p.grid(), [&, Br = Br, Bc = Bc](Worker<Real>& w) {          // one worker: one head
+    const ScoreMask mask(p, o, w);
+    for (Range rows : tiles(p.Nq, Br)) {                        // Alg. 1, line 2
+      if (o.first_touch && !visible.none(rows)) continue;       // its first visit will do it
+      // ---- store
+      w.store(visible.none(rows) ? p.O : p.O_acc, rows, w.zeros("O", rows.size(), p.dv));
+      w.store(p.l, rows, w.constant("l", rows.size(), 0));
+      w.store(p.m, rows, w.constant("m", rows.size(), lowest<Real>));
+    }
+    for (Range cols : tiles(p.Nk, Bc)) {                        // line 5
+      // ---- load
+      const Tile Kj = w.load(p.K, cols), Vj = w.load(p.V, cols);               // [Bc,d] [Bc,dv], line 6
+      for (Range rows : visible.rows(cols)) {                   // line 7
+        // ---- load
+        const bool fresh = o.first_touch && visible.first(rows, cols);
+        const Tile Qi = w.load(p.Q, rows);                      // [Br,d], line 8
+        Tile Oi = fresh ? w.zeros("O", rows.size(), p.dv) : w.load(p.O_acc, rows);           // [Br,dv]
+        Column l = fresh ? w.constant("l", rows.size(), 0) : w.load(p.l, rows);              // [Br]
+        Column m = fresh ? w.constant("m", rows.size(), lowest<Real>) : w.load(p.m, rows);   // [Br]
+        // ---- scores
+        Tile S = w.sram("S", rows.size(), cols.size());         // [Br,Bc]
+        S = mask.scale * Qi * Kj.transpose();                   // line 9
+        // ---- mask
+        mask.apply(S, rows, cols);
+        // ---- softmax
+        Column m_new = w.sram("m_new", rows.size());
+        m_new = S.rowwise().maxCoeff().cwiseMax(m);             // lines 10 and 11, under the new maximum at once
+        auto& P = S;                                            // P takes the place of S
+        P = (S.colwise() - m_new).array().exp();
+        Column l_old = w.sram("l_old", rows.size()), l_new = w.sram("l_new", rows.size());
+        l_old = (m - m_new).array().exp() * l.array();          // the old sum under the new maximum
+        l_new = l_old + P.rowwise().sum();
+        dropout(P, o, w, rows, cols);
+        P.round(p.dtype);
+        // ---- accumulate
+        Oi = l_old.asDiagonal() * Oi;                           // line 12: O <- (l_old·O + P·V) / l_new
+        Oi += P * Vj;
+        Oi = inverse_of_sum(l_new).asDiagonal() * Oi;
+        // ---- store
+        w.store(visible.last(rows, cols) ? p.O : p.O_acc, rows, Oi);           // between visits O is fp32
+        w.store(p.l, rows, l_new);                              // line 13
+        w.store(p.m, rows, m_new);
+      }
+    }
+  });
+}
+
+}  // namespace flash::online_softmax

@@ -1,0 +1,73 @@
+// Tile sizes from the SRAM budget.
+#pragma once
+
+#include <fmt/format.h>
+
+#include "stages/common/problem.hpp"
+
+namespace flash {
+
+/// Tile rows (queries) and columns (keys).
+struct Blocks {
+  Index Br = 0, Bc = 0;
+};
+
+/// What a stage's SRAM inequality is made of. Elements: Br, Bc, d, dv; bytes: the others.
+struct TileSizes {
+  Index Br, Bc, d, dv;
+  Index e;        ///< an element of Q, K, V, O
+  Index a;        ///< an element of an accumulator or statistic
+  Index mask;     ///< an explicit mask's tile; 0 without one
+  Index dropout;  ///< a copy of P after dropout; 0 without dropout
+};
+
+template <class Real>
+TileSizes tile_sizes(const Problem<Real>& p, const Options& o, Index Br, Index Bc) {
+  const Index a = bytes_per_element(accumulator(p.dtype));
+  return {Br, Bc, p.d, p.dv, bytes_per_element(p.dtype), a, p.mask.empty() ? 0 : Br * Bc,
+          o.dropout > 0 ? a * Br * Bc : 0};
+}
+
+/// FlashAttention, Algorithm 1, line 1: Bc = ⌈M/4d⌉, Br = min(Bc, d), with M in elements and d = max(d, dv).
+inline Blocks algorithm_1_blocks(Index M, Index d) {
+  const Index Bc = sim::ceil_div(M, 4 * d);
+  return {std::min(Bc, d), Bc};
+}
+
+/// The blocks of a run: those given by hand, Algorithm 1's (paper), or the largest of its shape that fit (strict).
+/// `sram_bytes` is the left side of the stage's own inequality: the bytes that a worker holds at its fullest.
+/// @throws Refused when M < 4d, or when strict blocks don't fit.
+template <class Real>
+Blocks block_sizes(const Problem<Real>& p, const Options& o, const sim::Machine<Real>& machine,
+                   Index sram_bytes(const TileSizes&)) {
+  const auto bytes = [&](Index Br, Index Bc) { return sram_bytes(tile_sizes(p, o, Br, Bc)); };
+  const Index capacity = machine.config().sram_bytes;
+  const bool strict = machine.config().budget == sim::Budget::strict;
+  if (o.br > 0) {
+    if (const Index needed = bytes(o.br, o.bc); strict && needed > capacity)
+      throw Refused(fmt::format("blocks of {} x {} were asked under the strict budget, but they take {} bytes of an SRAM "
+                                "of {}; take smaller --br and --bc, a larger --sram, or --budget paper",
+                                o.br, o.bc, needed, capacity));
+    return {o.br, o.bc};
+  }
+
+  const Index d = std::max<Index>({p.d, p.dv, 1});
+  const Index M = capacity / bytes_per_element(p.dtype);
+  if (M < 4 * d)
+    throw Refused(fmt::format("an SRAM of {} bytes was asked, M = {} elements of {}, but Algorithm 1 needs M >= 4d = {}; "
+                              "take --sram {} or more",
+                              capacity, M, name(p.dtype), 4 * d, 4 * d * bytes_per_element(p.dtype)));
+  if (!strict) return algorithm_1_blocks(M, d);
+
+  const auto fits = [&](Index Bc) { return bytes(std::min(Bc, d), Bc) <= capacity; };
+  Index Bc = 0;
+  for (Index step = Index(1) << 24; step > 0; step /= 2)
+    if (fits(Bc + step)) Bc += step;
+  if (Bc == 0)
+    throw Refused(fmt::format("the strict budget was asked, but even blocks of 1 x 1 take {} bytes of an SRAM of {}; take "
+                              "--sram {} or more, or --budget paper",
+                              bytes(1, 1), capacity, bytes(1, 1)));
+  return {std::min(Bc, d), Bc};
+}
+
+}  // namespace flash

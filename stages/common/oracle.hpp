@@ -1,0 +1,57 @@
+// The oracle: attention in fp64, written as the formulas stand, with rules of its own. What it gives is the product's
+// answer; every stage and kernel is compared with it. It shares nothing with what it judges.
+//
+//   x = scale·q·k                      s = c·tanh(x/c) (softcap), then − slope·|i + (Nk − Nq) − j| (ALiBi)
+//   P = softmax of s over the keys that the row sees, LSE = ln Σ e^s
+//   O = Σ_j P_ij·M_ij·V_j              M: dropout, 0 or 1/(1−p)
+//   dV_j = Σ_i P_ij·M_ij·dO_i          dP_ij = M_ij·(dO_i·V_j), D_i = dO_i·O_i, dS = P∘(dP − D)
+//   dQ_i = scale·Σ_j dS_ij·x'_ij·K_j   dK_j = scale·Σ_i dS_ij·x'_ij·Q_i     x' = ds/dx = 1 − tanh²
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "stages/common/inputs.hpp"
+
+namespace flash {
+
+/// Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011): four random words for a counter under a key.
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::uint64_t key);
+
+/// Who sees whom, and what ALiBi and dropout do to a pair: the oracle's own rules.
+class OracleRules {
+ public:
+  /// Throws Refused where the arrays do not fit the shape or heads is no multiple of kv_heads.
+  OracleRules(const Inputs& inputs, const Options& options);
+
+  Index kv_head(Index h) const;
+  bool sees(Index b, Index h, Index i, Index j) const;
+  std::vector<Index> visible_keys(Index b, Index h, Index i) const;  ///< ascending
+  double alibi(Index h, Index i, Index j) const;                     ///< what is subtracted from the score
+  double dropout_factor(Index b, Index h, Index i, Index j) const;   ///< M_ij: 0 or 1/(1−p); 1 without dropout
+
+ private:
+  const Inputs& in_;
+  const Options& options_;
+};
+
+/// Query row i of head h: one entry for each key that it sees.
+struct SoftmaxRow {
+  std::vector<Index> keys;
+  std::vector<double> s;         ///< scores, after scale, softcap and ALiBi
+  std::vector<double> ds_dx;     ///< derivative of s with respect to the scaled product: 1 without softcap
+  std::vector<double> p;         ///< softmax of s; sums to 1
+  std::vector<double> m;         ///< dropout's factors
+  double lse;                    ///< −inf where the row sees no key
+};
+
+SoftmaxRow softmax_row(const Inputs& inputs, const Options& options, const OracleRules& rules, Index b, Index h,
+                       Index i);
+
+/// O and LSE, and with `backward` also dQ, dK, dV for `inputs.dout`. A row that sees no key has O = 0, LSE = −inf and
+/// dQ = 0; a key that no query sees has dK = dV = 0. Pairs that are not visible are skipped, never multiplied by
+/// zero: NaN or infinity reaches only the rows that see it. Throws Refused where the arrays do not fit the shape.
+Outputs oracle(const Inputs& inputs, const Options& options, bool backward);
+
+}  // namespace flash

@@ -1,0 +1,137 @@
+#include "stages/common/run.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "stages/common/nonfinite.hpp"
+
+namespace flash {
+
+namespace {
+
+void refuse_what_it_does_not_take(const Stage& stage, const Inputs& in, const Options& o, const RunConfig& config) {
+  const std::pair<const char*, bool> asked[] = {
+      {"causal", o.causal},
+      {"window", o.window.left >= 0 || o.window.right >= 0},
+      {"softcap", o.softcap > 0},
+      {"alibi", !in.slopes.empty()},
+      {"mask", !in.mask.empty()},
+      {"block-mask", !in.block_mask.empty()},
+      {"dropout", o.dropout > 0},
+      {"scale", o.scale.has_value()},
+      {"first-touch", o.first_touch},
+      {"br and bc", o.br > 0 || o.bc > 0},
+  };
+  for (const auto& [option, is_asked] : asked) {
+    if (!is_asked || stage.takes(option)) continue;
+    const auto other = std::ranges::find_if(stages(), [&](const Stage& s) { return s.takes(option); });
+    throw Refused(fmt::format("{} was asked of stage {}, which does not take it; take stage {}", option, stage.id,
+                              other != stages().end() ? other->id : "without it"));
+  }
+  if (config.backward && !stage.has_backward()) {
+    const auto other = std::ranges::find_if(
+        stages(), [&](const Stage& s) { return s.has_backward() && s.number() > stage.number(); });
+    throw Refused(fmt::format("the backward pass was asked of stage {}, which has only a forward pass; take stage {}",
+                              stage.id, other != stages().end() ? other->id : "01_materialized"));
+  }
+}
+
+/// LSE [batch, heads, Nq] for the host from what the stage left in HBM.
+template <class Real>
+std::vector<double> lse_of(const Stage& stage, const Problem<Real>& p, const Options& o) {
+  if (stage.lse == "LSE") return {p.LSE.host().begin(), p.LSE.host().end()};
+  std::vector<double> lse(p.batch * p.heads * p.Nq, -infinity<double>);
+  if (stage.lse == "l and m") {
+    const auto l = p.l.host(), m = p.m.host();
+    for (std::size_t row = 0; row < lse.size(); ++row)
+      if (l[row] != 0) lse[row] = static_cast<double>(m[row]) + std::log(static_cast<double>(l[row]));
+    return lse;
+  }
+  const auto S = p.S.host();
+  const rules::Visibility sees = visibility(p, o);
+  for (std::size_t row = 0; row < lse.size(); ++row) {
+    const Index i = row % p.Nq;
+    double m = lowest<double>, l = 0;
+    for (Index j = 0; j < p.Nk; ++j) {
+      const bool computed = p.block_mask.empty() || p.block_mask[i / o.br * sim::ceil_div(p.Nk, o.bc) + j / o.bc];
+      if (!computed || !rules::visible(sees, i, j)) continue;
+      const double s = S[row * p.Nk + j], m_new = std::max(m, s);
+      l = l * std::exp(m - m_new) + std::exp(s - m_new);
+      m = m_new;
+    }
+    if (l != 0) lse[row] = m + std::log(l);
+  }
+  return lse;
+}
+
+/// S in fp16 ends at 65504; a masked score is −∞ there by right, any other infinity is an overflow.
+void refuse_overflow(const Stage& stage, const std::vector<double>& lse, Format dtype) {
+  if (stage.lse != "S" || dtype != Format::fp16) return;
+  for (const double x : lse)
+    if (std::isnan(x) || x == infinity<double>)
+      throw Refused(fmt::format("fp16 was asked of stage {}, which stores the scores S in it, and one of them is beyond "
+                                "65504; take stage 03_online_softmax, which keeps them in fp32, or bf16",
+                                stage.id));
+}
+
+template <class Real>
+Pass run_program(const Program& program, const Problem<Real>& p, const Options& o, const RunConfig& config) {
+  Machine<Real> machine(config.machine);
+  if (config.observer) machine.observe(config.observer);
+  Pass pass;
+  if (program.sram_bytes) pass.blocks = block_sizes(p, o, machine, program.sram_bytes);
+  program.run(p, o, machine);
+  pass.ledger = machine.ledger();
+  return pass;
+}
+
+template <class Real>
+std::vector<double> values(const sim::HbmTensor<Real>& tensor) {
+  return {tensor.host().begin(), tensor.host().end()};
+}
+
+template <class Real>
+RunResult run_in(const Stage& stage, const Inputs& in, const Options& o, const RunConfig& config) {
+  const auto start = std::chrono::steady_clock::now();
+  const Problem<Real> p(in);
+  RunResult result;
+  result.forward = run_program(stage.forward, p, o, config);
+  if (!config.machine.count_only) {
+    result.outputs.lse = lse_of(stage, p, o);
+    refuse_overflow(stage, result.outputs.lse, in.dtype);
+    result.outputs.o = values(p.O);
+  }
+  if (config.backward) {
+    result.backward = run_program(stage.backward, p, o, config);
+    if (!config.machine.count_only) {
+      result.outputs.dq = values(p.dQ);
+      result.outputs.dk = values(p.dK);
+      result.outputs.dv = values(p.dV);
+    }
+  }
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+RunResult run_finite(const Stage& stage, const Inputs& in, const Options& o, const RunConfig& config) {
+  return in.dtype == Format::fp64 ? run_in<double>(stage, in, o, config) : run_in<float>(stage, in, o, config);
+}
+
+}  // namespace
+
+RunResult run(const Stage& stage, const Inputs& inputs, const Options& options, const RunConfig& config) {
+  refuse_what_it_does_not_take(stage, inputs, options, config);
+  const std::string found = first_nonfinite(inputs);
+  if (found.empty()) return run_finite(stage, inputs, options, config);
+  if (!config.allow_nonfinite)
+    throw Refused(fmt::format("a run on finite inputs was asked, but {}; mend it or pass --allow-nonfinite", found));
+  Inputs finite = inputs;
+  const NonfiniteRows rows = take_out_nonfinite(finite);
+  RunResult result = run_finite(stage, finite, options, config);
+  if (!config.machine.count_only) mark_nonfinite(rows, inputs, options, result.outputs);
+  return result;
+}
+
+}  // namespace flash

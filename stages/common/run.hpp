@@ -1,0 +1,32 @@
+// Runs a stage on given inputs and collects what it computed and what it moved.
+#pragma once
+
+#include "stages/common/registry.hpp"
+
+namespace flash {
+
+struct RunConfig {
+  sim::MachineConfig machine;
+  bool backward = false;          ///< the forward pass, then the backward pass
+  bool allow_nonfinite = false;   ///< NaN and infinities in the inputs: rows that see them are NaN, all others unchanged
+  sim::Observer observer;         ///< gets every event of both passes
+};
+
+/// What one pass moved, and with which tiles.
+struct Pass {
+  sim::Ledger ledger;
+  std::optional<Blocks> blocks;   ///< none for a program without tiles
+};
+
+struct RunResult {
+  Outputs outputs;                ///< empty in count-only mode
+  Pass forward;
+  std::optional<Pass> backward;
+  double seconds = 0;             ///< in the stage's programs
+};
+
+/// @throws Refused for an option that the stage does not take, blocks that don't fit, a missing backward pass, non-finite
+/// inputs, or fp16 scores that a stage which stores S can't hold; sim::CapacityError under the strict budget.
+RunResult run(const Stage& stage, const Inputs& inputs, const Options& options, const RunConfig& config);
+
+}  // namespace flash

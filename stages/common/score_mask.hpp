@@ -1,0 +1,96 @@
+// What happens to a tile of scores between the product and the softmax, and to its probabilities after it: softcap,
+// ALiBi, causal, window and explicit mask; dropout. The rules are in rules.hpp.
+#pragma once
+
+#include "stages/common/visible_tiles.hpp"
+
+namespace flash {
+
+template <class Real>
+constexpr Real infinity = std::numeric_limits<Real>::infinity();
+
+/// Stands for −∞ as a maximum of nothing: −∞ − (−∞) is NaN.
+template <class Real>
+constexpr Real lowest = std::numeric_limits<Real>::lowest();
+
+template <class Real>
+class ScoreMask {
+ public:
+  const Real scale;  ///< of Q·Kᵀ
+
+  /// Loads the head's ALiBi slope, if there is one.
+  ScoreMask(const Problem<Real>& p, const Options& o, sim::Worker<Real>& w)
+      : scale(static_cast<Real>(softmax_scale(p, o))),
+        p_(p),
+        w_(w),
+        sees_(visibility(p, o)),
+        softcap_(static_cast<Real>(o.softcap)) {
+    if (p.slopes.empty()) return;
+    const sim::Column slope = w.load(p.slopes, {0, 1});
+    if (!w.count_only()) slope_ = slope(0);
+  }
+
+  /// S [rows, cols]: s <- c·tanh(s/c), s <- s − slope·distance, and −∞ where the query does not see the key.
+  void apply(sim::Tile<Real>& S, sim::Range rows, sim::Range cols) const {
+    if (softcap_ > 0) S.transform([&](Index, Index, Real s) { return softcap_ * std::tanh(s / softcap_); });
+    if (!p_.slopes.empty())
+      S.transform([&](Index i, Index j, Real s) { return s - bias(rows.begin + i, cols.begin + j); });
+    if (!rules::tile_full(sees_, rows.begin, rows.end, cols.begin, cols.end))
+      S.transform([&](Index i, Index j, Real s) {
+        return rules::visible(sees_, rows.begin + i, cols.begin + j) ? s : -infinity<Real>;
+      });
+    if (!p_.mask.empty()) {
+      const sim::Tile allowed = w_.load(p_.mask, rows, cols);
+      S = (allowed.array() != 0).select(S, -infinity<Real>);
+    }
+  }
+
+  /// dS [rows, cols] through the softcap: d(c·tanh(s/c))/ds = 1 − tanh². `S` is what apply() left.
+  void derivative(sim::Tile<Real>& dS, const sim::Tile<Real>& S, sim::Range rows, sim::Range cols) const {
+    if (softcap_ == 0) return;
+    dS.transform([&](Index i, Index j, Real ds) {
+      if (S(i, j) == -infinity<Real>) return Real(0);
+      const Real tanh = (S(i, j) + bias(rows.begin + i, cols.begin + j)) / softcap_;
+      return ds * (1 - tanh * tanh);
+    });
+  }
+
+ private:
+  Real bias(Index i, Index j) const { return slope_ * static_cast<Real>(rules::alibi_distance(sees_, i, j)); }
+
+  const Problem<Real>& p_;
+  sim::Worker<Real>& w_;
+  rules::Visibility sees_;
+  Real softcap_;
+  Real slope_ = 0;
+};
+
+/// P∘Z [rows, cols]: dropped entries 0, kept ones × 1/(1−p).
+template <class Real>
+void dropout(sim::Tile<Real>& P, const Options& o, const sim::Worker<Real>& w, sim::Range rows, sim::Range cols) {
+  if (o.dropout == 0) return;
+  const Real kept = static_cast<Real>(1 / (1 - o.dropout));
+  P.transform([&](Index i, Index j, Real x) {
+    const auto word = rules::dropout_word(o.dropout_seed, w.batch, w.head, rows.begin + i, cols.begin + j);
+    return rules::dropout_keeps(word, o.dropout) ? x * kept : Real(0);
+  });
+}
+
+/// P∘Z rounded to the run's format for its product, beside the P that dS needs; P itself when there is no dropout.
+template <class Real>
+sim::Tile<Real> dropped(sim::Tile<Real>& P, const Options& o, sim::Worker<Real>& w, Format dtype, sim::Range rows,
+                        sim::Range cols) {
+  sim::Tile<Real> Z_P = o.dropout > 0 ? w.sram("P dropped", P.rows(), P.cols()) : P.alias();
+  if (o.dropout > 0) Z_P = P;
+  dropout(Z_P, o, w, rows, cols);
+  Z_P.round(dtype);
+  return Z_P;
+}
+
+/// 1/l [rows] for a row sum under its own maximum, which is at least 1; a row that sees no key has l = 0 and stays 0.
+template <class Real>
+auto inverse_of_sum(const sim::Column<Real>& l) {
+  return l.cwiseMax(1).cwiseInverse();
+}
+
+}  // namespace flash

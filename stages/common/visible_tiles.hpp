@@ -1,0 +1,61 @@
+// Which tiles of S have to be visited: causal, window and block mask skip the others.
+#pragma once
+
+#include <vector>
+
+#include "stages/common/problem.hpp"
+
+namespace flash {
+
+inline rules::Visibility visibility(const Shape& shape, const Options& o) {
+  return rules::visibility(shape.Nq, shape.Nk, o.causal, o.window.left, o.window.right);
+}
+
+class VisibleTiles {
+ public:
+  template <class Real>
+  VisibleTiles(const Problem<Real>& p, const Options& o, Index Br, Index Bc)
+      : sees_(visibility(p, o)), Br_(Br), Bc_(Bc), Tc_(sim::ceil_div(p.Nk, Bc)), block_mask_(p.block_mask) {}
+
+  /// Row tiles of which some query sees some key of `cols`.
+  std::vector<sim::Range> rows(sim::Range cols) const {
+    std::vector<sim::Range> seen;
+    for (const sim::Range rows : sim::tiles(sees_.Nq, Br_))
+      if (visited(rows, cols)) seen.push_back(rows);
+    return seen;
+  }
+
+  /// Column tiles that some query of `rows` sees.
+  std::vector<sim::Range> cols(sim::Range rows) const {
+    std::vector<sim::Range> seen;
+    for (const sim::Range cols : sim::tiles(sees_.Nk, Bc_))
+      if (visited(rows, cols)) seen.push_back(cols);
+    return seen;
+  }
+
+  /// Is `cols` the first, or the last, column tile that visits `rows`?
+  bool first(sim::Range rows, sim::Range cols) const { return none(rows, 0, cols.begin); }
+  bool last(sim::Range rows, sim::Range cols) const { return none(rows, cols.end, sees_.Nk); }
+  bool none(sim::Range rows) const { return none(rows, 0, sees_.Nk); }
+
+ private:
+  bool visited(sim::Range rows, sim::Range cols) const {
+    return rules::tile_visible(sees_, rows.begin, rows.end, cols.begin, cols.end) &&
+           (block_mask_.empty() || block_mask_[rows.begin / Br_ * Tc_ + cols.begin / Bc_]);
+  }
+
+  /// No column tile within [begin, end) visits `rows`.
+  bool none(sim::Range rows, Index begin, Index end) const {
+    if (begin >= end) return true;
+    if (block_mask_.empty()) return !rules::tile_visible(sees_, rows.begin, rows.end, begin, end);
+    for (; begin < end; begin += Bc_)
+      if (visited(rows, sim::tile(begin / Bc_, sees_.Nk, Bc_))) return false;
+    return true;
+  }
+
+  rules::Visibility sees_;
+  Index Br_, Bc_, Tc_;
+  std::vector<std::uint8_t> block_mask_;
+};
+
+}  // namespace flash
