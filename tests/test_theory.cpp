@@ -146,7 +146,7 @@ void walk_materialized_backward(const Case& c, Hbm& hbm) {
   hbm.read("dO", s.Nq, s.dv), hbm.read("V", s.Nk, s.dv), hbm.write("dP", s.Nq, s.Nk);
   hbm.read("P", s.Nq, s.Nk), hbm.read("dP", s.Nq, s.Nk), hbm.write("dS", s.Nq, s.Nk);
   if (c.options.softcap) hbm.read("S", s.Nq, s.Nk);
-  if (c.options.softcap && c.options.has_alibi) hbm.read("slopes", 1, 1);
+  if (c.options.has_alibi) hbm.read("slopes", 1, 1);
   hbm.read("dS", s.Nq, s.Nk), hbm.read("K", s.Nk, s.d), hbm.write("dQ", s.Nq, s.d);
   hbm.read("dS", s.Nq, s.Nk), hbm.read("Q", s.Nq, s.d);
   store_key_gradients(c, hbm, s.Nk);

@@ -15,9 +15,10 @@ struct Cost {
 
 namespace detail {
 
-/// A leaf: a tile, a column, or a block of one.
+/// A leaf: a tile, a column, or a block of one. Every other kind of expression needs a rule below.
 template <class Expression>
 struct CostOf {
+  static_assert(Eigen::internal::traits<Expression>::Flags & Eigen::DirectAccessBit, "how is this counted?");
   static Cost of(const Expression& e) { return {.reads = e.size()}; }
 };
 
@@ -43,6 +44,13 @@ template <class Op, class Left, class Right>
 struct CostOf<Eigen::CwiseBinaryOp<Op, Left, Right>> {
   static Cost of(const Eigen::CwiseBinaryOp<Op, Left, Right>& e) {
     return cost(e.lhs()) + cost(e.rhs()) + Cost{.others = e.size()};
+  }
+};
+
+template <class Condition, class Then, class Else>
+struct CostOf<Eigen::Select<Condition, Then, Else>> {
+  static Cost of(const Eigen::Select<Condition, Then, Else>& e) {
+    return cost(e.conditionMatrix()) + cost(e.thenMatrix()) + cost(e.elseMatrix()) + Cost{.others = e.size()};
   }
 };
 

@@ -28,25 +28,24 @@ int Sram::take(const char* name, Index rows, Index cols, Format format) {
                                     "{}; take smaller tiles or a larger SRAM, or the paper budget",
                                     name, rows, cols, bytes, capacity_, map_of(holders())));
   }
-  std::size_t slot = 0;
-  while (slot < slots_.size() && slots_[slot].name) ++slot;
-  if (slot == slots_.size()) slots_.emplace_back();
-  slots_[slot].name = name;
-  slots_[slot].rows = rows;
-  slots_[slot].cols = cols;
-  slots_[slot].bytes = bytes;
+  if (free_.empty()) {
+    free_.push_back(static_cast<int>(slots_.size()));
+    slots_.emplace_back();
+  }
+  const int slot = free_.back();
+  free_.pop_back();
+  Slot& s = slots_[slot];
+  s.name = name;
+  s.rows = rows;
+  s.cols = cols;
+  s.bytes = bytes;
   used_ += bytes;
   if (used_ > peak.bytes) {
     peak.bytes = used_;
     peak.worker = worker;
     peak.holders = holders();
   }
-  return static_cast<int>(slot);
-}
-
-void Sram::give_back(int slot) {
-  used_ -= slots_[slot].bytes;
-  slots_[slot].name = nullptr;
+  return slot;
 }
 
 void* Sram::memory(int slot, std::size_t bytes) {

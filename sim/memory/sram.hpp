@@ -26,7 +26,11 @@ class Sram {
 
   /// A slot for rows × cols elements. @throws CapacityError under Budget::strict.
   int take(const char* name, Index rows, Index cols, Format format);
-  void give_back(int slot);
+  void give_back(int slot) {
+    used_ -= slots_[slot].bytes;
+    slots_[slot].name = nullptr;
+    free_.push_back(slot);
+  }
 
   /// 64-byte aligned memory of the slot for `bytes` bytes of host values; null in count-only mode.
   void* memory(int slot, std::size_t bytes);
@@ -51,6 +55,7 @@ class Sram {
   bool with_storage_;
   Index used_ = 0;
   std::vector<Slot> slots_;
+  std::vector<int> free_;
 };
 
 }  // namespace flash::sim

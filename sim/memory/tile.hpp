@@ -112,12 +112,13 @@ class SramArray : public Eigen::Map<const Plain, Eigen::AlignedMax> {
     return *this;
   }
 
-  /// For loads: the values, to be filled from HBM.
+ private:
+  template <class>
+  friend class Worker;  // its loads fill tiles from HBM
   Eigen::Map<Plain, Eigen::AlignedMax> values() {
     return {const_cast<Real*>(this->data()), this->rows(), this->cols()};
   }
 
- private:
   SramArray(WorkerState& state, int slot, const char* name, Index rows, Index cols)
       : View(static_cast<Real*>(state.sram.memory(slot, rows * cols * sizeof(Real))), rows, cols),
         state_(&state),
@@ -172,6 +173,8 @@ class SramArray : public Eigen::Map<const Plain, Eigen::AlignedMax> {
 
   WorkerState* state_;
   int slot_;
+
+ protected:
   const char* name_;
 };
 
@@ -184,7 +187,8 @@ class Tile : public SramArray<RowMajor<Real>> {
   using Base::operator=;
   Tile(Tile&&) noexcept = default;
   Tile& operator=(const Tile& other) { return Base::operator=(other), *this; }
-  Tile alias() { return Tile(*this, typename Base::Alias{}); }  ///< the same memory under another name
+  Tile alias() { return Tile(*this, typename Base::Alias{}); }  ///< a second handle of the same memory
+  Tile& as(const char* name) { return Base::name_ = name, *this; }  ///< from here on it holds something else
 };
 
 /// One number for each row of a tile [rows] in SRAM: a maximum, a sum, an LSE.

@@ -213,12 +213,14 @@ void materialized_backward(Form& f) {
   } else {
     f.says("7N² + 8Nd", "7NqNk + 2(Nq+Nk)(d+dv)");
   }
-  if (!f.options.softcap) return;
-  f.pass({{"S", Nq * Nk}}, {});  // for the derivative of c·tanh(s/c)
-  f.per_head += f.square() ? " + N²" : " + NqNk";
-  if (!f.options.has_alibi) return;
-  f.pass({{"slopes", 1}}, {});  // ALiBi came after the cap: it is taken off S again
-  f.per_head += " + 1";
+  if (f.options.softcap) {
+    f.pass({{"S", Nq * Nk}}, {});  // for the derivative of c·tanh(s/c)
+    f.per_head += f.square() ? " + N²" : " + NqNk";
+  }
+  if (f.options.has_alibi) {
+    f.pass({{"slopes", 1}}, {});
+    f.per_head += " + 1";
+  }
 }
 
 void tiled(Form& f) {

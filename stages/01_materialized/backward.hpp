@@ -45,7 +45,7 @@ void backward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) 
       // ---- dS
       Column D = w.sram("D", rows.size());                      // [Br]
       D = P.cwiseProduct(dP).rowwise().sum();
-      auto& dS = dP;                                            // dS takes the place of dP
+      auto& dS = dP.as("dS");                                  // dS takes the place of dP
       dS = P.cwiseProduct(dP.colwise() - D);                    // line 3
       if (o.softcap > 0) mask.derivative(dS, w.load(p.S, rows, cols), rows, cols);
       // ---- store

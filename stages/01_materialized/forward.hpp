@@ -31,7 +31,7 @@ void softmax(const Problem<Real>& p, Worker<Real>& w, Range rows, Range cols) {
   // ---- softmax
   Column m = w.constant("m", rows.size(), lowest<Real>), l = w.constant("l", rows.size(), 0);  // [Br]
   m = S.rowwise().maxCoeff().cwiseMax(m);                       // Alg. 0, line 2
-  auto& P = S;                                                  // P takes the place of S
+  auto& P = S.as("P");                                          // P takes the place of S
   P = (S.colwise() - m).array().exp();
   l = P.rowwise().sum();
   P = inverse_of_sum(l).asDiagonal() * P;

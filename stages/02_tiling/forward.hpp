@@ -46,7 +46,7 @@ void softmax(const Problem<Real>& p, Worker<Real>& w, Range rows, const VisibleT
     // ---- load
     Tile S = w.load(p.S, rows, cols);
     // ---- softmax
-    auto& P = S;                                                // P takes the place of S
+    auto& P = S.as("P");                                        // P takes the place of S
     P = (S.colwise() - m).array().exp();
     P = inverse_of_sum(l).asDiagonal() * P;
     // ---- store

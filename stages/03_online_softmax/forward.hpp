@@ -45,7 +45,7 @@ void forward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
         // ---- softmax
         Column m_new = w.sram("m_new", rows.size());
         m_new = S.rowwise().maxCoeff().cwiseMax(m);             // lines 10 and 11, under the new maximum at once
-        auto& P = S;                                            // P takes the place of S
+        auto& P = S.as("P");                                    // P takes the place of S
         P = (S.colwise() - m_new).array().exp();
         Column l_old = w.sram("l_old", rows.size()), l_new = w.sram("l_new", rows.size());
         l_old = (m - m_new).array().exp() * l.array();          // the old sum under the new maximum

@@ -58,7 +58,7 @@ void backward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) 
         // ---- dS
         Column D = w.sram("D", rows.size());                    // [Br]
         D = dOi.cwiseProduct(Oi).rowwise().sum();               // line 19
-        auto& dS = dP;                                          // dS takes the place of dP
+        auto& dS = dP.as("dS");                                // dS takes the place of dP
         dS = P.cwiseProduct(dP.colwise() - D);                  // line 20
         mask.derivative(dS, S, rows, cols);
         dS.round(p.dtype);

@@ -41,7 +41,7 @@ void forward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
         // ---- softmax
         Column m = w.sram("m", rows.size());
         m = S.rowwise().maxCoeff().cwiseMax(LSE).cwiseMax(lowest<Real>);
-        auto& P = S;                                            // P takes the place of S
+        auto& P = S.as("P");                                    // P takes the place of S
         P = (S.colwise() - m).array().exp();
         Column LSE_new = w.sram("LSE_new", rows.size()), finite = w.sram("finite LSE_new", rows.size());
         LSE_new = m.array() + ((LSE - m).array().exp() + P.rowwise().sum().array()).log();

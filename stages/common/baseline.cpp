@@ -110,7 +110,8 @@ class Baseline {
     for (std::size_t n = 0; n < visible.size(); ++n) {
       const Index key = first_key + visible[n];
       add_scaled(dv_.data() + key * dv, in_format(P[n] * M[n]), dO, dv);
-      dP.push_back(M[n] * dot(dO, v_.data() + key * dv, dv));
+      const Real product = M[n] * dot(dO, v_.data() + key * dv, dv);
+      dP.push_back(round_scores_ ? in_format(product) : product);
     }
     const Real mean = dot(P.data(), dP.data(), static_cast<Index>(P.size()));
     for (std::size_t n = 0; n < visible.size(); ++n) {

@@ -73,7 +73,7 @@ class BoundsPass {
         exact_(exact),
         stored_(rounding(in.dtype)),
         summed_(rounding(accumulator(in.dtype))),
-        score_unit_(round_scores ? stored_.unit : 0),
+        matrix_unit_(round_scores ? stored_.unit : 0),
         scale_(softmax_scale(in.shape, options)) {
     worst_.lse.resize(exact_.lse.size());
     for (Outputs* part : {&worst_, &typical_}) {
@@ -109,8 +109,8 @@ class BoundsPass {
     const double products = absolute_dot(&in_.q[at(query * d)], &in_.k[at((first_key + j) * d)], d);
     const double reach = row.ds_dx[n] * std::abs(scale_) * products;
     const double size = std::abs(row.s[n]) + std::abs(rules_.alibi(h, i, j));
-    return {row.s[n], summed_.unit * (static_cast<double>(d + 8) * reach + 8 * size) + score_unit_ * size,
-            in_epsilons(summed_.unit * (reach + size) + score_unit_ * size)};
+    return {row.s[n], summed_.unit * (static_cast<double>(d + 8) * reach + 8 * size) + matrix_unit_ * size,
+            in_epsilons(summed_.unit * (reach + size) + matrix_unit_ * size)};
   }
 
   /// An error δ of the scores moves P = e^(s − LSE) by a factor within e^±(δ + δ_LSE).
@@ -126,13 +126,13 @@ class BoundsPass {
     }
     const double size = std::max(1.0, std::abs(row.lse));
     errors.lse = {row.lse, std::log1p(moved) + 8 * summed_.unit * size,
-                  in_epsilons(2 * summed_.unit * size) + std::sqrt(squares)};
+                  in_epsilons(4 * summed_.unit * size) + std::sqrt(squares)};  // a rounding per visit, in some stages
 
     const double sums = summed_.unit * static_cast<double>(2 * row.keys.size() + 16);  // l, and a rescaling per tile
     for (std::size_t n = 0; n < row.keys.size(); ++n) {
       const double p = row.p[n], factor = std::expm1(std::min(errors.s[n].worst + errors.lse.worst, kHuge));
       errors.p.push_back({p, std::min(1.0, p * (factor + sums)) + stored_.unit * p + stored_.underflow,
-                          p * (1 + errors.s[n].typical)});
+                          p * (1 + errors.s[n].typical) + in_epsilons(stored_.underflow)});
     }
     return errors;
   }
@@ -149,7 +149,7 @@ class BoundsPass {
     for (Index c = 0; c < dv; ++c) {
       const double O = std::abs(exact_.o[at(query * dv + c)]);
       worst[c] = kSlack * (worst[c] + stored_.unit * O + stored_.underflow);
-      typical[c] = std::sqrt(typical[c]) + O * (1 + errors.lse.typical);
+      typical[c] = std::sqrt(typical[c]) + O * (1 + errors.lse.typical) + in_epsilons(stored_.underflow);
     }
   }
 
@@ -164,8 +164,9 @@ class BoundsPass {
     for (std::size_t n = 0; n < row.keys.size(); ++n) {
       const Index key = first_key + row.keys[n];
       const double *V = &in_.v[at(key * dv)], m = row.m[n], size_dP = m * absolute_dot(dO, V, dv);
-      const Uncertain dP{m * dot(dO, V, dv), product * size_dP, in_epsilons(summed_.unit * size_dP)};
-      add_absolute(&worst_.dv[at(key * dv)], m * (errors.p[n].worst + sums() * row.p[n]), dO, dv);
+      const double value = m * dot(dO, V, dv), stored = matrix_unit_ * std::abs(value);
+      const Uncertain dP{value, product * size_dP + stored, in_epsilons(summed_.unit * size_dP + stored)};
+      add_absolute(&worst_.dv[at(key * dv)], m * (errors.p[n].worst + (sums() + group_sums()) * row.p[n]), dO, dv);
       add_square(&typical_.dv[at(key * dv)], m * (errors.p[n].typical + row.p[n] * errors.lse.typical), dO, dv);
       add_worst_dS(row, errors, n, dP, D, query, key);
       add_typical_dS(row, errors, n, dP, D, query, key);
@@ -186,7 +187,7 @@ class BoundsPass {
                          p * slope * (dP.worst + D.worst) + (stored_.unit + sums()) * dS;
     const double scaled = std::abs(scale_) * error + std::max(1.0, std::abs(scale_)) * stored_.underflow;
     add_absolute(&worst_.dq[at(query * d)], scaled, &in_.k[at(key * d)], d);
-    add_absolute(&worst_.dk[at(key * d)], scaled, &in_.q[at(query * d)], d);
+    add_absolute(&worst_.dk[at(key * d)], scaled + group_sums() * std::abs(scale_) * dS, &in_.q[at(query * d)], d);
   }
 
   void add_typical_dS(const SoftmaxRow& row, const RowErrors& errors, std::size_t n, const Uncertain& dP,
@@ -194,7 +195,8 @@ class BoundsPass {
     const Index d = in_.shape.d;
     const double p = scale_ * row.p[n], slope = row.ds_dx[n], difference = dP.value - D.value;
     const double own = std::hypot(scale_ * errors.p[n].typical * difference * slope,
-                                  p * difference * slope_error(row, errors, n).typical, p * slope * dP.typical);
+                                  p * difference * slope_error(row, errors, n).typical, p * slope * dP.typical) +
+                       std::max(1.0, std::abs(scale_)) * in_epsilons(stored_.underflow);
     add_square(&typical_.dq[at(query * d)], own, &in_.k[at(key * d)], d);
     const double shared = std::hypot(p * slope * D.typical, p * slope * difference * errors.lse.typical);
     add_square(&typical_.dk[at(key * d)], std::hypot(own, shared), &in_.q[at(query * d)], d);
@@ -211,7 +213,7 @@ class BoundsPass {
   void finish(const std::vector<double>& exact, std::vector<double>& worst, std::vector<double>& typical) const {
     for (std::size_t n = 0; n < exact.size(); ++n) {
       if (worst[n] > 0) worst[n] = kSlack * (worst[n] + stored_.unit * std::abs(exact[n]) + stored_.underflow);
-      typical[n] = std::sqrt(typical[n] + exact[n] * exact[n]);
+      typical[n] = std::sqrt(typical[n] + exact[n] * exact[n]) + in_epsilons(stored_.underflow);
     }
   }
 
@@ -219,6 +221,12 @@ class BoundsPass {
   double sums() const {
     const Shape& s = in_.shape;
     return summed_.unit * static_cast<double>(std::max(s.Nk, s.Nq * (s.heads / s.kv_heads)) + 8);
+  }
+
+  /// The same for dK and dV of a head that several query heads add to, each rounding the sum so far.
+  double group_sums() const {
+    const Index group = in_.shape.heads / in_.shape.kv_heads;
+    return group > 1 ? stored_.unit * static_cast<double>(group) : 0;
   }
 
   double in_epsilons(double error) const { return error / (2 * stored_.unit); }
@@ -229,7 +237,7 @@ class BoundsPass {
   const OracleRules rules_;
   const Outputs& exact_;
   const Rounding stored_, summed_;
-  const double score_unit_, scale_;
+  const double matrix_unit_, scale_;
   Outputs worst_, typical_;
 };
 

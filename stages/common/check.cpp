@@ -42,6 +42,7 @@ Values representable(Values values, Format format) {
 double largest_error(const Values& baseline, const Values& oracle) {
   double largest = 0;
   for (std::size_t n = 0; n < oracle.size(); ++n) {
+    if (!std::isfinite(oracle[n])) continue;  // how NaN spreads is the oracle's to say
     const double error = difference(baseline[n], oracle[n]);
     if (!(error <= largest)) largest = error;
     if (std::isnan(largest)) break;
@@ -148,7 +149,8 @@ std::optional<double> lowest_correlation(const Judged& output, const Spread& ora
   Values errors(output.oracle.size());
   for (std::size_t n = 0; n < errors.size(); ++n) errors[n] = difference(output.baseline[n], output.oracle[n]);
   const double error = 4 * root_mean_square(errors) + 4 * output.epsilon * root_mean_square(output.typical);
-  if (!(error < oracle.deviation)) return std::nullopt;  // nearly constant: only the elements can tell
+  const double least = std::max(error, 1e-12 * largest_finite(output.oracle));
+  if (!(oracle.deviation > least)) return std::nullopt;  // nearly constant: only the elements can tell
   return 1 - error * error / (2 * oracle.deviation * oracle.deviation) - 1e-12;
 }
 

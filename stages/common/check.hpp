@@ -17,7 +17,7 @@ struct Reference {
   bool round_scores = false;
 };
 
-/// Oracle, baseline and bounds of one problem. `round_scores`: the program to be judged stores S in the format.
+/// Oracle, baseline and bounds of one problem. `round_scores`: the program to be judged stores S and dP in the format.
 Reference reference(const Inputs& inputs, const Options& options, bool backward, bool round_scores = false);
 
 /// One output (o, lse, dq, dk or dv) beside the oracle's.

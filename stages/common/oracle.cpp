@@ -13,6 +13,7 @@ namespace flash {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// Row `row` of an array whose rows have `width` elements.
 const double* row_of(const std::vector<double>& array, Index row, Index width) { return array.data() + row * width; }
@@ -41,6 +42,16 @@ void require_size(std::string_view name, std::size_t size, Index expected) {
     throw Refused(fmt::format("{} has {} elements where the shape needs {}; give arrays of one problem", name, size,
                               expected));
   }
+}
+
+bool all_finite(const double* x, Index n) {
+  return std::all_of(x, x + n, [](double value) { return std::isfinite(value); });
+}
+
+std::vector<bool> finite_rows(const std::vector<double>& array, Index rows, Index width) {
+  std::vector<bool> finite;
+  for (Index row = 0; row < rows; ++row) finite.push_back(all_finite(row_of(array, row, width), width));
+  return finite;
 }
 
 std::vector<double> zeros(Index size) { return std::vector<double>(static_cast<std::size_t>(size), 0.0); }
@@ -92,6 +103,9 @@ OracleRules::OracleRules(const Inputs& inputs, const Options& options) : in_(inp
     if (options_.br < 1 || options_.bc < 1) throw Refused("a block mask was given without block sizes; give br and bc");
     require_size("block mask", in_.block_mask.size(), blocks(s.Nq, options_.br) * blocks(s.Nk, options_.bc));
   }
+  finite_q_ = finite_rows(in_.q, s.batch * s.heads * s.Nq, s.d);
+  finite_k_ = finite_rows(in_.k, s.batch * s.kv_heads * s.Nk, s.d);
+  finite_v_ = finite_rows(in_.v, s.batch * s.kv_heads * s.Nk, s.dv);
 }
 
 Index OracleRules::kv_head(Index h) const { return h / (in_.shape.heads / in_.shape.kv_heads); }
@@ -120,6 +134,15 @@ std::vector<Index> OracleRules::visible_keys(Index b, Index h, Index i) const {
     if (sees(b, h, i, j)) keys.push_back(j);
   }
   return keys;
+}
+
+bool OracleRules::finite(Index b, Index h, Index i, const std::vector<Index>& keys) const {
+  const Shape& s = in_.shape;
+  const Index query = (b * s.heads + h) * s.Nq + i, first_key = (b * s.kv_heads + kv_head(h)) * s.Nk;
+  return finite_q_[static_cast<std::size_t>(query)] && std::all_of(keys.begin(), keys.end(), [&](Index j) {
+           const auto key = static_cast<std::size_t>(first_key + j);
+           return finite_k_[key] && finite_v_[key];
+         });
 }
 
 double OracleRules::alibi(Index h, Index i, Index j) const {
@@ -157,6 +180,7 @@ SoftmaxRow softmax_row(const Inputs& in, const Options& options, const OracleRul
     row.p.push_back(std::exp(s - m));
     l += row.p.back();
   }
+  if (!rules.finite(b, h, i, row.keys)) l = kNaN;
   for (double& p : row.p) p /= l;
   if (!row.keys.empty()) row.lse = m + std::log(l);
   return row;
@@ -177,12 +201,14 @@ Outputs oracle(const Inputs& in, const Options& options, bool backward) {
   for (Index query = 0; query < rows; ++query) {
     const Index i = query % s.Nq, h = query / s.Nq % s.heads, b = query / s.Nq / s.heads;
     const Index first_key = (b * s.kv_heads + rules.kv_head(h)) * s.Nk;
-    const SoftmaxRow row = softmax_row(in, options, rules, b, h, i);
+    SoftmaxRow row = softmax_row(in, options, rules, b, h, i);
     out.lse[static_cast<std::size_t>(query)] = row.lse;
     for (std::size_t n = 0; n < row.keys.size(); ++n) {
       add_scaled(row_of(out.o, query, s.dv), row.p[n] * row.m[n], row_of(in.v, first_key + row.keys[n], s.dv), s.dv);
     }
-    if (backward) add_gradients(in, scale, row, query, first_key, out);
+    if (!backward) continue;
+    if (!all_finite(row_of(in.dout, query, s.dv), s.dv)) std::fill(row.p.begin(), row.p.end(), kNaN);
+    add_gradients(in, scale, row, query, first_key, out);
   }
   return out;
 }

@@ -30,10 +30,13 @@ class OracleRules {
   std::vector<Index> visible_keys(Index b, Index h, Index i) const;  ///< ascending
   double alibi(Index h, Index i, Index j) const;                     ///< what is subtracted from the score
   double dropout_factor(Index b, Index h, Index i, Index j) const;   ///< M_ij: 0 or 1/(1−p); 1 without dropout
+  /// Are query i's own q and the k and v of these keys finite?
+  bool finite(Index b, Index h, Index i, const std::vector<Index>& keys) const;
 
  private:
   const Inputs& in_;
   const Options& options_;
+  std::vector<bool> finite_q_, finite_k_, finite_v_;  // by row of the array
 };
 
 /// Query row i of head h: one entry for each key that it sees.
@@ -41,17 +44,18 @@ struct SoftmaxRow {
   std::vector<Index> keys;
   std::vector<double> s;         ///< scores, after scale, softcap and ALiBi
   std::vector<double> ds_dx;     ///< derivative of s with respect to the scaled product: 1 without softcap
-  std::vector<double> p;         ///< softmax of s; sums to 1
+  std::vector<double> p;         ///< softmax of s, sums to 1; NaN where the row sees a number that is not finite
   std::vector<double> m;         ///< dropout's factors
-  double lse;                    ///< −inf where the row sees no key
+  double lse;                    ///< −inf where the row sees no key; NaN like p
 };
 
 SoftmaxRow softmax_row(const Inputs& inputs, const Options& options, const OracleRules& rules, Index b, Index h,
                        Index i);
 
 /// O and LSE, and with `backward` also dQ, dK, dV for `inputs.dout`. A row that sees no key has O = 0, LSE = −inf and
-/// dQ = 0; a key that no query sees has dK = dV = 0. Pairs that are not visible are skipped, never multiplied by
-/// zero: NaN or infinity reaches only the rows that see it. Throws Refused where the arrays do not fit the shape.
+/// dQ = 0; a key that no query sees has dK = dV = 0. A number that is not finite makes NaN of O, LSE and dQ of the rows
+/// that see it and of what they add to dK and dV, and of nothing else: pairs that are not visible are skipped, never
+/// multiplied by zero. Throws Refused where the arrays do not fit the shape.
 Outputs oracle(const Inputs& inputs, const Options& options, bool backward);
 
 }  // namespace flash

@@ -1,0 +1,121 @@
+// The command line: finds the command, runs it, and turns what it can't do into one sentence and exit status 2.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <csignal>
+#include <cstdio>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/commands.hpp"
+#include "app/output.hpp"
+#include "sim/memory/sram.hpp"
+#include "stages/common/options.hpp"
+
+namespace flash::app {
+namespace {
+
+/// A command that is named, so that nobody looks for it in vain, but not there yet.
+struct Waiting {
+  const char* name;
+  const char* does;
+  const char* for_what;
+};
+
+constexpr Waiting waiting[] = {
+    {"step", "writes a stepper page of a run", "the stepper page"},
+    {"trace", "writes a Chrome trace of a run", "the trace of events"},
+    {"probe", "says what this machine can run", "the kernels and the virtual GPU"},
+    {"verify", "agreement table over dtypes, sizes and backends", "the kernels and the virtual GPU"},
+    {"bench", "times the kernels on a GPU", "the kernels"},
+    {"notebooks", "opens the notebooks", "the notebooks"},
+    {"pages", "builds the site", "the site"},
+};
+
+void add_waiting(CLI::App& program, const Waiting& command) {
+  CLI::App* sub = program.add_subcommand(command.name, fmt::format("{} (waits for {})", command.does, command.for_what));
+  sub->group("Commands that wait for a later stage of the work")->allow_extras();
+  sub->callback([command] {
+    throw Refused(fmt::format("{} was asked, but it waits for {}, not built yet; take one of tour, run, why, diff, "
+                              "theorem2",
+                              command.name, command.for_what));
+  });
+}
+
+void add_test(CLI::App& program) {
+  CLI::App* test = program.add_subcommand("test", "[--quick | --deep] builds and runs the tests (./flashsteps test)");
+  test->group("Commands")->allow_extras();
+  test->callback([] {
+    throw Refused("test was asked of the program itself, but the tests are built and run by the launcher; say "
+                  "./flashsteps test in the project's folder");
+  });
+}
+
+void add_commands(CLI::App& program, int& status) {
+  program.require_subcommand(1);
+  add_tour(program, status);
+  add_run(program, status);
+  add_why(program, status);
+  add_diff(program, status);
+  add_theorem2(program, status);
+  for (CLI::App* command : program.get_subcommands({})) command->group("Commands");
+  add_test(program);
+  for (const Waiting& command : waiting) add_waiting(program, command);
+}
+
+/// CLI11 would take a wrong command for a superfluous argument.
+void require_command(const CLI::App& program, int argc, char** argv) {
+  if (argc > 1 && (argv[1][0] == '-' || program.get_subcommand_no_throw(argv[1]))) return;
+  std::vector<std::string> names;
+  for (const CLI::App* command : program.get_subcommands({})) names.push_back(command->get_name());
+  const std::string asked = argc > 1 ? fmt::format("\"{}\" was asked, which is no command", argv[1]) : "no command was given";
+  throw Refused(fmt::format("{}; take one of {}, or --help", asked, fmt::join(names, ", ")));
+}
+
+/// Where help on what was typed is to be had.
+std::string help_of(const CLI::App& program) {
+  const auto commands = program.get_subcommands();
+  return commands.empty() ? "flashsteps --help" : fmt::format("flashsteps {} --help", commands.front()->get_name());
+}
+
+int refuse(std::string_view sentence) {
+  fmt::print(stderr, "flashsteps: {}\n", one_line(sentence));
+  return refused;
+}
+
+int run_program(CLI::App& program, const int& status, int argc, char** argv) {
+  try {
+    require_command(program, argc, argv);
+    program.parse(argc, argv);
+    return status;
+  } catch (const CLI::CallForVersion& version) {
+    print(fmt::format("{}\n", version.what()));
+  } catch (const CLI::Success&) {
+    print(program.help());
+  } catch (const CLI::ParseError& error) {
+    return refuse(fmt::format("{}; {} says what can be asked", error.what(), help_of(program)));
+  }
+  return ok;
+}
+
+}  // namespace
+}  // namespace flash::app
+
+int main(int argc, char** argv) {
+  using namespace flash;
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that stops reading is not an error of ours
+  CLI::App program("FlashAttention, one numbered step at a time: every stage computes and counts what it moves.",
+                   "flashsteps");
+  program.set_version_flag("--version", "flashsteps " FLASH_VERSION);
+  int status = app::ok;
+  try {
+    app::add_commands(program, status);
+    return app::run_program(program, status, argc, argv);
+  } catch (const std::bad_alloc&) {
+    return app::refuse("this needs more memory than there is; take a smaller problem, or --count-only");
+  } catch (const std::exception& error) {  // Refused, CapacityError
+    return app::refuse(error.what());
+  }
+}

@@ -1,0 +1,52 @@
+#include "app/output.hpp"
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "stages/common/options.hpp"
+
+namespace flash::app {
+
+void print(std::string_view text) {
+  errno = 0;
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (!written && errno != EPIPE)
+    throw Refused(fmt::format("the result was to go to standard output, but writing there failed ({}); free space or send "
+                              "it elsewhere",
+                              std::strerror(errno)));
+}
+
+void print(const nlohmann::ordered_json& json) {
+  print(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+nlohmann::ordered_json json_number(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+std::string one_line(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const bool space = c == ' ' || c == '\n' || c == '\t' || c == '\r';
+    const bool control = static_cast<unsigned char>(c) < ' ' || c == '\x7f';
+    if (space && (line.empty() || line.back() == ' ')) continue;
+    line += space ? ' ' : control ? '?' : c;
+  }
+  while (line.ends_with(' ')) line.pop_back();
+  return line;
+}
+
+std::string grouped(long long value) {
+  std::string digits = fmt::format("{}", value);
+  const std::size_t first = value < 0 ? 1 : 0;
+  for (std::size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+}  // namespace flash::app

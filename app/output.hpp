@@ -1,0 +1,25 @@
+// Standard output carries a command's result and nothing else; a refusal is one sentence on standard error.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace flash::app {
+
+/// Writes all of `text` to standard output. A reader that went away is no error; a full disk throws Refused.
+void print(std::string_view text);
+
+/// The same for one JSON document, indented, with a line end.
+void print(const nlohmann::ordered_json& json);
+
+/// A JSON number, or "nan", "inf", "-inf", which JSON has no numbers for.
+nlohmann::ordered_json json_number(double value);
+
+/// `text` on one line, fit for a terminal: control characters become "?", white space one blank.
+std::string one_line(std::string_view text);
+
+/// 1234567 as "1,234,567".
+std::string grouped(long long value);
+
+}  // namespace flash::app
