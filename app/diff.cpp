@@ -1,7 +1,179 @@
+// `diff A B`: what changes in the source from one step to another, and what that does to the traffic of each tensor.
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "app/child.hpp"
 #include "app/commands.hpp"
+#include "app/counted.hpp"
+#include "app/output.hpp"
+#include "app/stage_name.hpp"
+#include "app/table.hpp"
 
 namespace flash::app {
 
-void add_diff(CLI::App& program, int&) { program.add_subcommand("diff", "stub"); }
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// HBM traffic of one tensor; a read-modify-write is a read and a write.
+struct Traffic {
+  Index read = 0, written = 0, bytes_read = 0, bytes_written = 0;
+  Index elements() const { return read + written; }
+  Index bytes() const { return bytes_read + bytes_written; }
+
+  void add(const Traffic& t) {
+    read += t.read;
+    written += t.written;
+    bytes_read += t.bytes_read;
+    bytes_written += t.bytes_written;
+  }
+};
+
+/// Of the two steps.
+struct Pair {
+  Traffic a, b;
+};
+
+/// One direction of both stages.
+struct Comparison {
+  Step a, b;
+  std::string source;  ///< unified diff; empty where the two are the same but for indentation
+  std::optional<Blocks> blocks_a, blocks_b;
+  std::map<std::string, Pair> tensors;
+  Pair total;
+};
+
+std::string source_diff(const Step& a, const Step& b) {
+  const std::string root = FLASH_SOURCE_DIR "/";
+  const Child diff = run_child({"diff", "--unified=3", "--ignore-all-space", "--label", a.source(), "--label", b.source(),
+                                "--", root + a.source(), root + b.source()});
+  if (!diff.started)
+    throw Refused("a source diff was asked, but there is no program diff; install the package diffutils");
+  if (diff.status > 1)
+    throw Refused(fmt::format("a diff of {} and {} was asked, but the program diff said \"{}\"; keep the program together "
+                              "with its sources",
+                              a.source(), b.source(), one_line(diff.complaints)));
+  return diff.output;
+}
+
+void collect(const sim::Ledger& ledger, Traffic Pair::*side, Comparison& c) {
+  for (const sim::LedgerLine& line : ledger.lines()) {
+    Traffic t;
+    if (line.access != sim::Access::write) t.read = line.elements, t.bytes_read = line.bytes;
+    if (line.access != sim::Access::read) t.written = line.elements, t.bytes_written = line.bytes;
+    (c.tensors[line.tensor].*side).add(t);
+    (c.total.*side).add(t);
+  }
+}
+
+Comparison compare(const Step& a, const Step& b, const StatedProblem& problem) {
+  Comparison c{a, b, source_diff(a, b), {}, {}, {}, {}};
+  const Pass pass_a = count(a, problem);
+  const Pass pass_b = count(b, problem, pass_a.blocks);  // the same tiles, where both have any
+  c.blocks_a = pass_a.blocks;
+  c.blocks_b = pass_b.blocks;
+  collect(pass_a.ledger, &Pair::a, c);
+  collect(pass_b.ledger, &Pair::b, c);
+  return c;
+}
+
+std::string signed_count(Index n) { return n > 0 ? "+" + grouped(n) : n < 0 ? "−" + grouped(-n) : "0"; }
+
+std::vector<std::string> cells(const std::string& tensor, const Pair& p) {
+  return {tensor,
+          grouped(p.a.read),
+          grouped(p.a.written),
+          grouped(p.b.read),
+          grouped(p.b.written),
+          signed_count(p.b.elements() - p.a.elements()),
+          decimal_bytes(p.a.bytes()),
+          decimal_bytes(p.b.bytes()),
+          signed_count(p.b.bytes() - p.a.bytes())};
+}
+
+std::string ledger_text(const Comparison& c, const StatedProblem& problem) {
+  const std::string a(c.a.stage->number()), b(c.b.stage->number());
+  Table table;
+  table.column("tensor", "", Table::Align::left);
+  table.column(a + " read", "elements").column("written", "elements");
+  table.column(b + " read", "elements").column("written", "elements").column("change", "elements");
+  table.column(a + " moves").column(b + " moves").column("change", "bytes");
+  for (const auto& [tensor, pair] : c.tensors) table.row(cells(tensor, pair));
+  table.row(cells("all", c.total));
+  return fmt::format("HBM traffic, {}: {}\n{} in {}, {} in {}\n{}", name(c.a.direction), problem.text(),
+                     blocks_text(c.blocks_a), a, blocks_text(c.blocks_b), b, table.text());
+}
+
+std::string text(const Comparison& c, const StatedProblem& problem) {
+  const std::string source = c.source.empty()
+                                 ? fmt::format("{} and {}: no difference\n", c.a.source(), c.b.source())
+                                 : c.source;
+  return source + "\n" + ledger_text(c, problem);
+}
+
+Json json(const Traffic& t) {
+  return {{"read", t.read}, {"written", t.written}, {"bytes_read", t.bytes_read}, {"bytes_written", t.bytes_written}};
+}
+
+Json json(const Pair& p) {
+  return {{"a", json(p.a)},
+          {"b", json(p.b)},
+          {"change", {{"elements", p.b.elements() - p.a.elements()}, {"bytes", p.b.bytes() - p.a.bytes()}}}};
+}
+
+Json json(const Comparison& c) {
+  Json tensors = Json::object();
+  for (const auto& [tensor, pair] : c.tensors) tensors[tensor] = json(pair);
+  return {{"sources", {c.a.source(), c.b.source()}},
+          {"diff", c.source},
+          {"tiles", {{"a", blocks_json(c.blocks_a)}, {"b", blocks_json(c.blocks_b)}}},
+          {"tensors", tensors},
+          {"total", json(c.total)}};
+}
+
+/// Why there is no second part: a stage without a backward pass, and what to compare instead.
+std::string no_backward(const Stage& a, const Stage& b) {
+  if (!a.has_backward() && !b.has_backward()) return "";
+  const Stage& with = a.has_backward() ? a : b;
+  const std::string& extends = with.backward_facts.extends;
+  return fmt::format("\nBackward: {} has one, {} has not; {}\n", with.id, (a.has_backward() ? b : a).id,
+                     extends.empty() ? "it extends nothing."
+                                     : fmt::format("it extends {}: ./flashsteps diff {} {}", extends, extends.substr(0, 2),
+                                                   with.number()));
+}
+
+void print_diff(const Stage& a, const Stage& b, bool as_json) {
+  const StatedProblem problem;
+  const Comparison forward = compare({&a, Direction::forward}, {&b, Direction::forward}, problem);
+  std::optional<Comparison> backward;
+  if (a.has_backward() && b.has_backward())
+    backward = compare({&a, Direction::backward}, {&b, Direction::backward}, problem);
+  if (as_json)
+    print_json(Json{{"a", a.id},
+           {"b", b.id},
+           {"problem", to_json(problem)},
+           {"forward", json(forward)},
+           {"backward", backward ? json(*backward) : Json(nullptr)}});
+  else
+    print(text(forward, problem) + (backward ? "\n" + text(*backward, problem) : no_backward(a, b)));
+}
+
+}  // namespace
+
+void add_diff(CLI::App& program, int&) {
+  struct Typed {
+    std::string a, b;
+    bool json = false;
+  };
+  const auto typed = std::make_shared<Typed>();
+  CLI::App* diff = program.add_subcommand("diff", "the source diff between two steps and the ledger's change");
+  diff->add_option("A", typed->a, "a stage: 3, 03, online_softmax or 03_online_softmax")->required();
+  diff->add_option("B", typed->b, "another; they need not be neighbours")->required();
+  diff->add_flag("--json", typed->json, "one JSON document (docs/schema/diff.schema.json)");
+  diff->callback([typed] { print_diff(stage_named(typed->a), stage_named(typed->b), typed->json); });
+}
 
 }  // namespace flash::app

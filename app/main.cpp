@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <new>
@@ -67,10 +68,11 @@ void add_commands(CLI::App& program, int& status) {
 
 /// CLI11 would take a wrong command for a superfluous argument.
 void require_command(const CLI::App& program, int argc, char** argv) {
-  if (argc > 1 && (argv[1][0] == '-' || program.get_subcommand_no_throw(argv[1]))) return;
   std::vector<std::string> names;
   for (const CLI::App* command : program.get_subcommands({})) names.push_back(command->get_name());
-  const std::string asked = argc > 1 ? fmt::format("\"{}\" was asked, which is no command", argv[1]) : "no command was given";
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  if (first == "--help" || first == "-h" || first == "--version" || std::ranges::find(names, first) != names.end()) return;
+  const std::string asked = argc > 1 ? fmt::format("\"{}\" was asked, which is no command", first) : "no command was given";
   throw Refused(fmt::format("{}; take one of {}, or --help", asked, fmt::join(names, ", ")));
 }
 

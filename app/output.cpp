@@ -1,11 +1,12 @@
 #include "app/output.hpp"
 
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-
-#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "stages/common/options.hpp"
 
@@ -20,7 +21,7 @@ void print(std::string_view text) {
                               std::strerror(errno)));
 }
 
-void print(const nlohmann::ordered_json& json) {
+void print_json(const nlohmann::ordered_json& json) {
   print(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 

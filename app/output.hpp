@@ -1,7 +1,7 @@
 // Standard output carries a command's result and nothing else; a refusal is one sentence on standard error.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -11,7 +11,7 @@ namespace flash::app {
 void print(std::string_view text);
 
 /// The same for one JSON document, indented, with a line end.
-void print(const nlohmann::ordered_json& json);
+void print_json(const nlohmann::ordered_json& json);
 
 /// A JSON number, or "nan", "inf", "-inf", which JSON has no numbers for.
 nlohmann::ordered_json json_number(double value);

@@ -1,7 +1,131 @@
+// `why STAGE`: one screen on what a stage is for. The words are the head comments', the numbers are counted here.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "app/closed_form_json.hpp"
 #include "app/commands.hpp"
+#include "app/counted.hpp"
+#include "app/output.hpp"
+#include "app/stage_name.hpp"
+#include "app/table.hpp"
 
 namespace flash::app {
 
-void add_why(CLI::App& program, int&) { program.add_subcommand("why", "stub"); }
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t columns = 100;
+
+/// A step's traffic on the stated problem, and the law that it follows.
+struct Moved {
+  Step step;
+  Pass pass;
+  Law law;
+
+  Index elements() const { return pass.ledger.elements(); }
+  Index bytes() const { return pass.ledger.bytes(); }
+};
+
+Moved moved(const Step& step, const StatedProblem& problem) {
+  Pass pass = count(step, problem);
+  Law law = law_of(pass, step.facts().law, problem.inputs(), Options{});
+  return {step, std::move(pass), std::move(law)};
+}
+
+/// One direction of the stage beside what it extends.
+struct Reason {
+  HeadComment words;
+  std::string problem_left;  ///< what the step before costs; empty for a first one
+  std::optional<Moved> before;
+  Moved after;
+};
+
+Reason reason(const Step& step, const StatedProblem& problem) {
+  Reason r{head_comment(step), "", std::nullopt, moved(step, problem)};
+  if (const std::optional<Step> previous = extended(step)) {
+    r.problem_left = head_comment(*previous).costs;
+    r.before = moved(*previous, problem);
+  }
+  return r;
+}
+
+std::string law_line(const char* label, const Moved& m, const std::string& comparison) {
+  return fmt::format("  {:8}{}: {:30} {} {:>12} elements, {:>8}{}\n", label, m.step.stage->number(),
+                     m.law.form ? m.law.form->text : "no closed form", m.law.equal ? "=" : "≠", grouped(m.elements()), decimal_bytes(m.bytes()), comparison);
+}
+
+std::string text(const Reason& r) {
+  const Step& step = r.after.step;
+  const std::string extends = step.facts().extends;
+  std::string all = fmt::format("{}: {}, {}\n", name(step.direction), step.source(),
+                                extends.empty() ? "extends nothing" : "extends " + extends);
+  if (r.before) all += paragraph("  left    ", r.problem_left, columns);
+  all += paragraph("  change  ", r.words.change, columns);
+  all += paragraph("  why     ", r.words.why, columns);
+  all += paragraph("  cost    ", r.words.costs, columns);
+  all += paragraph("  ledger  ", "must say " + r.words.ledger, columns);
+  if (r.before) all += law_line("before", *r.before, "");
+  all += law_line("after", r.after, r.before ? ", " + times(r.before->bytes(), r.after.bytes()) : "");
+  return all;
+}
+
+Json json(const Moved& m) {
+  Json json = {{"stage", m.step.stage->id},
+               {"tiles", blocks_json(m.pass.blocks)},
+               {"hbm", {{"elements", m.elements()}, {"bytes", m.bytes()}}}};
+  add_closed_form(json, m.law);
+  return json;
+}
+
+Json json(const Reason& r) {
+  return {{"source", r.after.step.source()},
+          {"extends", r.before ? Json(r.after.step.facts().extends) : Json(nullptr)},
+          {"problem_left", r.before ? Json(r.problem_left) : Json(nullptr)},
+          {"change", r.words.change},
+          {"why", r.words.why},
+          {"costs", r.words.costs},
+          {"law", r.words.ledger},
+          {"before", r.before ? json(*r.before) : Json(nullptr)},
+          {"after", json(r.after)}};
+}
+
+void print_why(const Stage& stage, bool as_json) {
+  const StatedProblem problem;
+  const Reason forward = reason({&stage, Direction::forward}, problem);
+  std::optional<Reason> backward;
+  if (stage.has_backward()) backward = reason({&stage, Direction::backward}, problem);
+  if (as_json) {
+    print_json(Json{{"stage", stage.id},
+           {"title", stage.title},
+           {"lesson", fmt::format("stages/{}/lesson.md", stage.id)},
+           {"problem", to_json(problem)},
+           {"forward", json(forward)},
+           {"backward", backward ? json(*backward) : Json(nullptr)}});
+    return;
+  }
+  std::string all = fmt::format("{} {}: stages/{}/lesson.md\n\n{}", stage.number(), stage.title, stage.id, text(forward));
+  if (backward) all += text(*backward);
+  all += fmt::format("\nCounted on {}{}:\n  ./flashsteps run {} {} --count-only{}\n", problem.text(),
+                     forward.after.pass.blocks ? ", " + blocks_text(forward.after.pass.blocks) : "", stage.number(),
+                     problem.options(), backward ? " --backward" : "");
+  print(all);
+}
+
+}  // namespace
+
+void add_why(CLI::App& program, int&) {
+  struct Typed {
+    std::string stage;
+    bool json = false;
+  };
+  const auto typed = std::make_shared<Typed>();
+  CLI::App* why = program.add_subcommand("why", "one screen: problem left, change, law and bytes before and after, cost");
+  why->add_option("STAGE", typed->stage, "3, 03, online_softmax or 03_online_softmax")->required();
+  why->add_flag("--json", typed->json, "one JSON document (docs/schema/why.schema.json)");
+  why->callback([typed] { print_why(stage_named(typed->stage), typed->json); });
+}
 
 }  // namespace flash::app

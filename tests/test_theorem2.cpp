@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -107,6 +108,19 @@ TEST_CASE("block sizes that break Theorem 2 are found out", "[theory][io_scaling
   CHECK(proof().failed_as_it_must());
 }
 
+TEST_CASE("each exponent is held to its own 0.03", "[theory][io_scaling]") {
+  ScheduleResult s;
+  const std::array<double*, 3> exponents{&s.exponent_N, &s.exponent_d, &s.exponent_M};
+  for (double* off : exponents) {
+    s.exponent_N = 1.971, s.exponent_d = 2.029, s.exponent_M = -0.971;
+    CHECK(s.exponents_ok());
+    *off += 0.06;
+    CHECK_FALSE(s.exponents_ok());
+    *off = std::nan("");
+    CHECK_FALSE(s.exponents_ok());
+  }
+}
+
 TEST_CASE("one load too many moves the fit", "[theory][io_scaling]") {
   const Coefficients law{12, 16, 3, 2};
   // one element more per head fits no law of these four terms
@@ -145,6 +159,9 @@ TEST_CASE("crossovers are the first M where the order changes", "[theory][io_sca
   CHECK(tiled.M == 4 * tiled.d);
   CHECK(proof().tiled_from_N == 2 * 64 + 3);
   CHECK(crossover(materialized_walk, forward_walker(2), 64, 8).M == 32);
+  const Walker falls = [](Index, Index, Index M) { return 1000 - M; };
+  const Walker level = [](Index, Index, Index) -> Index { return 900; };
+  CHECK(crossover(falls, level, 64, 8).M == 101);  // equal at 100
   const Walker never = [](Index, Index, Index) { return Index{1} << 40; };
   CHECK(crossover(never, materialized_walk, 64, 8).M == 0);
 }

@@ -3,16 +3,16 @@
 
 #include <algorithm>
 
-#include "sim/memory/eigen.hpp"
+#include "sim/memory/range.hpp"
 
 namespace flash::theory {
 
 struct Blocks {
-  Index Br = 0;  ///< rows of a Q tile
-  Index Bc = 0;  ///< rows of a K, V tile
+  Index Br = 0;  ///< queries of a tile
+  Index Bc = 0;  ///< keys of a tile
 };
 
-constexpr Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
+using sim::ceil_div;
 
 /// FA1, Algorithm 1, line 1: Bc = ⌈M/4d⌉, Br = min(Bc, d), `M` [elements] > 0. With dv ≠ d the larger one stands for
 /// d. The tiles overflow M for M < 8d² (S, l, m and the ceilings are not in the paper's sum).

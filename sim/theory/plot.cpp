@@ -2,24 +2,30 @@
 
 #include <fmt/format.h>
 
+#include "sim/theory/jobs.hpp"
+
 namespace flash::theory {
 
 TrafficFigure traffic_figure(const std::vector<std::pair<std::string, Walker>>& walked, const Compared& compared,
                              Index N, Index d) {
-  TrafficFigure figure{N,
-                       d,
-                       {},
-                       crossover(compared.algorithm_1, compared.materialized, N, d),
-                       crossover(compared.algorithm_1, compared.tiled, N, d)};
+  TrafficFigure figure{N, d, {}, {}, {}};
+  std::vector<Index> sizes{4 * d};
+  for (Index M = 8 * d; M <= 8 * N * d; M *= 2) sizes.insert(sizes.end(), {M, M + M / 2});
   for (const auto& [title, walk] : walked) {
-    Curve curve{title, {}};
-    for (Index M = 4 * d; M <= 8 * N * d; M *= 2) {
-      curve.points.emplace_back(M, walk(N, d, M));
-      if (M > 4 * d)
-        curve.points.emplace_back(M + M / 2, walk(N, d, M + M / 2));  // 6d: as long as 4d, and shows nothing new
-    }
-    figure.curves.push_back(std::move(curve));
+    figure.curves.push_back({title, {}});
+    for (const Index M : sizes) figure.curves.back().points.emplace_back(M, 0);
   }
+
+  std::vector<Job> jobs;
+  for (std::size_t i = 0; i < walked.size(); ++i)
+    for (auto& [M, elements] : figure.curves[i].points)
+      jobs.push_back({paper_visits(N, d, M), [&, i, at = M, to = &elements] { *to = walked[i].second(N, d, at); }});
+  const auto find = [&](Crossover& to, const Walker& other) {
+    jobs.push_back({2 * paper_visits(N, d, 4 * d), [&, N, d] { to = crossover(compared.algorithm_1, other, N, d); }});
+  };
+  find(figure.against_materialized, compared.materialized);
+  find(figure.against_tiled, compared.tiled);
+  run_all(std::move(jobs));
   return figure;
 }
 

@@ -1,17 +1,14 @@
 #include "sim/theory/theorem2.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
-#include <exception>
 #include <limits>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <thread>
 
 #include "sim/theory/blocks.hpp"
+#include "sim/theory/jobs.hpp"
 #include "sim/theory/nests.hpp"
 
 namespace flash::theory {
@@ -96,36 +93,7 @@ std::vector<Point> window_points(Index most_visits, const Schedule& schedule) {
   return points;
 }
 
-// ---- walking on all cores
-
-struct Job {
-  Index visits;
-  std::function<void()> work;
-};
-
-void run_all(std::vector<Job> jobs, unsigned threads) {
-  std::stable_sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.visits > b.visits; });
-  std::atomic<std::size_t> next = 0;
-  std::exception_ptr failure;
-  std::mutex failure_lock;
-  const auto take_jobs = [&] {
-    for (std::size_t i = next++; i < jobs.size(); i = next++) {
-      try {
-        jobs[i].work();
-      } catch (...) {
-        const std::scoped_lock lock(failure_lock);
-        if (!failure) failure = std::current_exception();
-        next = jobs.size();
-      }
-    }
-  };
-  {
-    std::vector<std::jthread> workers;
-    for (unsigned t = 1; t < threads; ++t) workers.emplace_back(take_jobs);
-    take_jobs();
-  }
-  if (failure) std::rethrow_exception(failure);
-}
+// ---- walks
 
 /// One schedule's three sets of points.
 struct Walks {
@@ -135,7 +103,7 @@ struct Walks {
   Walks(const Schedule& s, const Theorem2Options& options) : schedule(&s) {
     Draw draw(options.seed);
     divisible = divisible_points(draw, 100);
-    any = any_points(draw, options.full ? 20000 : 600, options.full ? 100'000 : 4000, s);
+    any = any_points(draw, options.full ? 5000 : 600, options.full ? 20'000 : 4000, s);
     window = window_points(options.full ? std::numeric_limits<Index>::max() : 1'000'000, s);
   }
 
@@ -233,11 +201,14 @@ ScheduleResult judge(const Walks& walks) {
   return result;
 }
 
-/// The smallest N where Algorithm 1 moves less than the tiled passes at the smallest M, 4d.
+/// The smallest N where Algorithm 1 moves less than the tiled passes at the smallest M, 4d; up to 4d.
 Index smallest_N(const Compared& compared, Index d) {
-  Index N = 1;
-  while (compared.algorithm_1(N, d, 4 * d) >= compared.tiled(N, d, 4 * d)) ++N;
-  return N;
+  Index low = 0, high = 4 * d;
+  while (high - low > 1) {
+    const Index mid = (low + high) / 2;
+    (compared.algorithm_1(mid, d, 4 * d) < compared.tiled(mid, d, 4 * d) ? high : low) = mid;
+  }
+  return high;
 }
 
 }  // namespace
@@ -277,11 +248,10 @@ Theorem2 theorem2(const std::vector<Schedule>& schedules, const Compared& compar
                           crossover(compared.algorithm_1, compared.materialized, 4096, head_dims[i]);
                     }});
   }
-  jobs.push_back(
-      {3'000'000, [&] { result.against_tiled = crossover(compared.algorithm_1, compared.tiled, 1024, 64); }});
-  jobs.push_back({2'000'000, [&] { result.tiled_from_N = smallest_N(compared, 64); }});
+  jobs.push_back({3'000'000, [&] { result.against_tiled = crossover(compared.algorithm_1, compared.tiled, 512, 64); }});
+  jobs.push_back({500'000, [&] { result.tiled_from_N = smallest_N(compared, 64); }});
   for (Walks& w : walks) w.append_jobs(jobs);
-  run_all(std::move(jobs), options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency()));
+  run_all(std::move(jobs), options.threads);
 
   for (const Walks& w : walks) result.schedules.push_back(judge(w));
   result.negative_control = std::move(result.schedules.back());

@@ -30,7 +30,7 @@ void softmax(const Problem<Real>& p, Worker<Real>& w, Range rows, Range cols) {
   Tile S = w.load(p.S, rows, cols);
   // ---- softmax
   Column m = w.constant("m", rows.size(), lowest<Real>), l = w.constant("l", rows.size(), 0);  // [Br]
-  m = S.rowwise().maxCoeff().cwiseMax(m);                       // Alg. 0, line 2
+  if (cols.size() > 0) m = S.rowwise().maxCoeff().cwiseMax(m);  // Alg. 0, line 2
   auto& P = S.as("P");                                          // P takes the place of S
   P = (S.colwise() - m).array().exp();
   l = P.rowwise().sum();

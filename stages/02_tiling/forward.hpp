@@ -11,7 +11,7 @@ namespace flash::tiling {
 
 /// SRAM of one worker [bytes], the fullest pass: Qi, Kj, S and an explicit mask's tile; S and statistics; P, Vj, Oi.
 inline Index sram_bytes(const TileSizes& t) {
-  return std::max({t.e * (t.Br + t.Bc) * t.d + t.a * t.Br * t.Bc + t.mask, t.e * t.Br * t.Bc + t.a * 4 * t.Br,
+  return std::max({t.e * (t.Br + t.Bc) * t.d + t.a * t.Br * t.Bc + t.mask, t.e * t.Br * t.Bc + t.a * 3 * t.Br,
                    t.e * t.Bc * (t.Br + t.dv) + t.a * t.Br * t.dv});
 }
 

@@ -9,7 +9,7 @@
 
 namespace flash::recomputed_backward {
 
-/// SRAM of one worker [bytes]: Kj, Vj, Qi, Oi, dOi; dKj, dVj, dQi, LSE, D; S, P, dP (dS takes its place); P after dropout.
+/// SRAM of one worker [bytes]: Kj, Vj, Qi, Oi, dOi; dKj, dVj, dQi, LSE, D; S, P, dP (dS in its place); P after dropout.
 inline Index backward_sram_bytes(const TileSizes& t) {
   return t.e * (t.Bc * (t.d + t.dv) + t.Br * (t.d + 2 * t.dv)) + t.a * (t.Bc * (t.d + t.dv) + t.Br * (t.d + 2)) +
          t.a * 3 * t.Br * t.Bc + t.dropout;

@@ -1,5 +1,5 @@
 // 04 recomputed backward, its forward pass: one number a row instead of two.
-// Extends 03. The change: LSE = m + ln l takes the place of l and m, and O stays normalised by powers of e alone.
+// Extends 03. The change: LSE = m + ln l takes the place of l and m.
 // Why it helps: e^(S − LSE) is P itself, so that LSE is all that the backward pass needs to make P again.
 // What it costs: a logarithm for each row and tile.
 // The ledger must now say: one statistic a row instead of two, Θ(N²d²/M) as before.
@@ -32,29 +32,30 @@ void forward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
         // ---- load
         const Tile Qi = w.load(p.Q, rows);                      // [Br,d], line 8
         Tile Oi = w.load(p.O_acc, rows);                        // [Br,dv]
-        const Column LSE = w.load(p.LSE, rows);                 // [Br]
+        Column LSE = w.load(p.LSE, rows);                       // [Br]
         // ---- scores
         Tile S = w.sram("S", rows.size(), cols.size());         // [Br,Bc]
         S = mask.scale * Qi * Kj.transpose();                   // line 9
         // ---- mask
         mask.apply(S, rows, cols);
         // ---- softmax
-        Column m = w.sram("m", rows.size());
-        m = S.rowwise().maxCoeff().cwiseMax(LSE).cwiseMax(lowest<Real>);
+        Column m_new = w.sram("m_new", rows.size());
+        m_new = S.rowwise().maxCoeff().cwiseMax(LSE).cwiseMax(lowest<Real>);
         auto& P = S.as("P");                                    // P takes the place of S
-        P = (S.colwise() - m).array().exp();
-        Column LSE_new = w.sram("LSE_new", rows.size()), finite = w.sram("finite LSE_new", rows.size());
-        LSE_new = m.array() + ((LSE - m).array().exp() + P.rowwise().sum().array()).log();
-        finite = LSE_new.cwiseMax(lowest<Real>);                // −∞ for a row that has seen no key
-        P = (m - finite).array().exp().matrix().asDiagonal() * P;              // e^(S − LSE_new)
+        P = (S.colwise() - m_new).array().exp();
+        Column l_old = w.sram("l_old", rows.size()), l_new = w.sram("l_new", rows.size());
+        l_old = (LSE - m_new).array().exp();                    // the old sum under the new maximum
+        l_new = l_old + P.rowwise().sum();
+        LSE = (l_new.array() < 1).select(-infinity<Real>, m_new.array() + l_new.array().log());  // < 1: no key seen
         dropout(P, o, w, rows, cols);
         P.round(p.dtype);
         // ---- accumulate
-        Oi = (LSE - finite).array().exp().matrix().asDiagonal() * Oi;          // O <- e^(LSE − LSE_new)·O + P·V
-        Oi += P * Vj;
+        Oi = l_old.asDiagonal() * Oi;                           // O <- e^(LSE_old − LSE)·O + e^(S − LSE)·V, without the
+        Oi += P * Vj;                                           // rounding of LSE: e^LSE = e^m_new·l_new
+        Oi = inverse_of_sum(l_new).asDiagonal() * Oi;
         // ---- store
         w.store(visible.last(rows, cols) ? p.O : p.O_acc, rows, Oi);           // between visits O is fp32
-        w.store(p.LSE, rows, LSE_new);
+        w.store(p.LSE, rows, LSE);
       }
     }
   });

@@ -95,7 +95,8 @@ class Baseline {
       const Index j = visible[n];
       P.push_back(in_format(std::exp(S[n] - m) / l));
       M.push_back(static_cast<Real>(rules_.dropout_factor(b, h, i, j)));
-      add_scaled(&o_[static_cast<std::size_t>(query * dv)], in_format(P[n] * M[n]), v_.data() + (first_key + j) * dv, dv);
+      add_scaled(&o_[static_cast<std::size_t>(query * dv)], in_format(P[n] * M[n]), v_.data() + (first_key + j) * dv,
+                 dv);
     }
     if (backward_) add_gradients(query, first_key, visible, P, M, ds_dx);
   }

@@ -3,14 +3,12 @@
 
 #include <fmt/format.h>
 
+#include "sim/theory/blocks.hpp"
 #include "stages/common/problem.hpp"
 
 namespace flash {
 
-/// Tile rows (queries) and columns (keys).
-struct Blocks {
-  Index Br = 0, Bc = 0;
-};
+using theory::Blocks;
 
 /// What a stage's SRAM inequality is made of. Elements: Br, Bc, d, dv; bytes: the others.
 struct TileSizes {
@@ -26,12 +24,6 @@ TileSizes tile_sizes(const Problem<Real>& p, const Options& o, Index Br, Index B
   const Index a = bytes_per_element(accumulator(p.dtype));
   return {Br, Bc, p.d, p.dv, bytes_per_element(p.dtype), a, p.mask.empty() ? 0 : Br * Bc,
           o.dropout > 0 ? a * Br * Bc : 0};
-}
-
-/// FlashAttention, Algorithm 1, line 1: Bc = ⌈M/4d⌉, Br = min(Bc, d), with M in elements and d = max(d, dv).
-inline Blocks algorithm_1_blocks(Index M, Index d) {
-  const Index Bc = sim::ceil_div(M, 4 * d);
-  return {std::min(Bc, d), Bc};
 }
 
 /// The blocks of a run: those given by hand, Algorithm 1's (paper), or the largest of its shape that fit (strict).
@@ -57,7 +49,7 @@ Blocks block_sizes(const Problem<Real>& p, const Options& o, const sim::Machine<
     throw Refused(fmt::format("an SRAM of {} bytes was asked, M = {} elements of {}, but Algorithm 1 needs M >= 4d = {}; "
                               "take --sram {} or more",
                               capacity, M, name(p.dtype), 4 * d, 4 * d * bytes_per_element(p.dtype)));
-  if (!strict) return algorithm_1_blocks(M, d);
+  if (!strict) return theory::paper_blocks(M, d);
 
   const auto fits = [&](Index Bc) { return bytes(std::min(Bc, d), Bc) <= capacity; };
   Index Bc = 0;

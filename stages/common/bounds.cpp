@@ -23,35 +23,22 @@ Rounding rounding(Format format) {
 /// Second-order terms, and roundings that only some programs make, fit in this factor.
 constexpr double kSlack = 2;
 
-double dot(const double* x, const double* y, Index n) {
-  double sum = 0;
-  for (Index c = 0; c < n; ++c) sum += x[c] * y[c];
-  return sum;
-}
+using Row = Eigen::Map<Eigen::ArrayXd>;
+using ConstRow = Eigen::Map<const Eigen::ArrayXd>;
 
-double absolute_dot(const double* x, const double* y, Index n) {
-  double sum = 0;
-  for (Index c = 0; c < n; ++c) sum += std::abs(x[c] * y[c]);
-  return sum;
-}
+double dot(const double* x, const double* y, Index n) { return (ConstRow(x, n) * ConstRow(y, n)).sum(); }
+
+double absolute_dot(const double* x, const double* y, Index n) { return (ConstRow(x, n) * ConstRow(y, n)).abs().sum(); }
 
 double norm_of_products(const double* x, const double* y, Index n) {
-  double sum = 0;
-  for (Index c = 0; c < n; ++c) sum += (x[c] * y[c]) * (x[c] * y[c]);
-  return std::sqrt(sum);
+  return std::sqrt((ConstRow(x, n) * ConstRow(y, n)).square().sum());
 }
 
-void add_absolute(double* y, double a, const double* x, Index n) {
-  for (Index c = 0; c < n; ++c) y[c] += a * std::abs(x[c]);
-}
+void add_absolute(double* y, double a, const double* x, Index n) { Row(y, n) += a * ConstRow(x, n).abs(); }
 
-void add_square(double* y, double a, const double* x, Index n) {
-  for (Index c = 0; c < n; ++c) y[c] += (a * x[c]) * (a * x[c]);
-}
+void add_square(double* y, double a, const double* x, Index n) { Row(y, n) += (a * ConstRow(x, n)).square(); }
 
-void add_scaled(double* y, double a, const double* x, Index n) {
-  for (Index c = 0; c < n; ++c) y[c] += a * x[c];
-}
+void add_scaled(double* y, double a, const double* x, Index n) { Row(y, n) += a * ConstRow(x, n); }
 
 /// A number with its worst error and, in units of the format's epsilon, its typical one.
 struct Uncertain {
@@ -88,7 +75,7 @@ class BoundsPass {
     const Shape& s = in_.shape;
     for (Index query = 0; query < s.batch * s.heads * s.Nq; ++query) {
       const Index i = query % s.Nq, h = query / s.Nq % s.heads, b = query / s.Nq / s.heads;
-      const SoftmaxRow row = softmax_row(in_, options_, rules_, b, h, i);
+      const SoftmaxRow row = softmax_row(rules_, b, h, i);
       if (row.keys.empty()) continue;  // exact: O = 0, LSE = −inf
       const Index first_key = (b * s.kv_heads + rules_.kv_head(h)) * s.Nk;
       const RowErrors errors = row_errors(row, query, first_key, h, i);
@@ -125,8 +112,10 @@ class BoundsPass {
       errors.s.push_back(s);
     }
     const double size = std::max(1.0, std::abs(row.lse));
+    const double visits =
+        4 + std::sqrt(static_cast<double>(row.keys.size())) / 2;  // some stages round LSE at each tile
     errors.lse = {row.lse, std::log1p(moved) + 8 * summed_.unit * size,
-                  in_epsilons(4 * summed_.unit * size) + std::sqrt(squares)};  // a rounding per visit, in some stages
+                  in_epsilons(visits * summed_.unit * size) + std::sqrt(squares)};
 
     const double sums = summed_.unit * static_cast<double>(2 * row.keys.size() + 16);  // l, and a rescaling per tile
     for (std::size_t n = 0; n < row.keys.size(); ++n) {
@@ -178,8 +167,8 @@ class BoundsPass {
   }
 
   /// dS = P·(dP − D)·ds/dx: each factor's error times the other factors.
-  void add_worst_dS(const SoftmaxRow& row, const RowErrors& errors, std::size_t n, const Uncertain& dP, const Uncertain& D,
-                    Index query, Index key) {
+  void add_worst_dS(const SoftmaxRow& row, const RowErrors& errors, std::size_t n, const Uncertain& dP,
+                    const Uncertain& D, Index query, Index key) {
     const Index d = in_.shape.d;
     const double p = row.p[n], slope = row.ds_dx[n], difference = std::abs(dP.value - D.value);
     const double dS = p * difference * slope;

@@ -15,8 +15,8 @@ struct Bounds {
 
 /// Bounds of a program that sums in fp32 (fp64 where that is the format), rounds P and dS before their products and O,
 /// dQ, dK, dV at the end, in any order of summation and with any running maximum. `round_scores`: it stores S and
-/// dP in the format as well. `exact`: the oracle's outputs, with gradients if they are to be bounded. One pass in fp64 over the
-/// visible pairs.
+/// dP in the format as well. `exact`: the oracle's outputs, with gradients if they are to be bounded. One pass in fp64
+/// over the visible pairs.
 Bounds rounding_bounds(const Inputs& inputs, const Options& options, const Outputs& exact, bool round_scores);
 
 }  // namespace flash

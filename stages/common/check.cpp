@@ -39,13 +39,14 @@ Values representable(Values values, Format format) {
   return values;
 }
 
+/// e_base; NaN where the baseline failed: then nothing passes, rather than everything.
 double largest_error(const Values& baseline, const Values& oracle) {
   double largest = 0;
   for (std::size_t n = 0; n < oracle.size(); ++n) {
     if (!std::isfinite(oracle[n])) continue;  // how NaN spreads is the oracle's to say
     const double error = difference(baseline[n], oracle[n]);
-    if (!(error <= largest)) largest = error;
-    if (std::isnan(largest)) break;
+    if (!std::isfinite(error)) return std::numeric_limits<double>::quiet_NaN();
+    largest = std::max(largest, error);
   }
   return largest;
 }
@@ -119,8 +120,9 @@ std::optional<std::size_t> compare_elements(const Judged& output, OutputCheck& r
   double worst_share = -1;
   for (std::size_t n = 0; n < output.oracle.size(); ++n) {
     const double error = difference(output.got[n], output.oracle[n]);
-    if (!(error <= limit(output, n)) && !first_bad) first_bad = n;
-    const double share = error == 0 ? 0 : error / output.allowed[n];
+    const bool same = error == 0;  // NaN for NaN, for one, where the tolerance is NaN too
+    if (!same && !(error <= limit(output, n)) && !first_bad) first_bad = n;
+    const double share = same ? 0 : error / output.allowed[n];
     if (share <= worst_share || std::isnan(worst_share)) continue;
     worst_share = share;
     result.error = error;
@@ -141,15 +143,16 @@ double root_mean_square(const Values& values) {
   return count > 0 ? std::sqrt(sum / static_cast<double>(count)) : 0;
 }
 
-/// Lowest correlation of a right program, whose errors are at most four times the baseline's plus four times the typical
-/// ones, all taken as roots of mean squares: errors E beside a deviation σ leave a correlation of about 1 − (E/σ)²/2.
+/// Lowest correlation of a right program, whose errors E are at most four times the baseline's plus four times the
+/// typical ones, all taken as roots of mean squares. Beside a deviation σ they leave about 1 − (E/σ)²/2.
 std::optional<double> lowest_correlation(const Judged& output, const Spread& oracle) {
   constexpr Index kEnough = 64;
   if (oracle.count < kEnough || output.typical.empty()) return std::nullopt;
   Values errors(output.oracle.size());
   for (std::size_t n = 0; n < errors.size(); ++n) errors[n] = difference(output.baseline[n], output.oracle[n]);
   const double error = 4 * root_mean_square(errors) + 4 * output.epsilon * root_mean_square(output.typical);
-  const double least = std::max(error, 1e-12 * largest_finite(output.oracle));
+  constexpr double kSquaresToZero = 1e-150;
+  const double least = std::max({error, 1e-12 * largest_finite(output.oracle), kSquaresToZero});
   if (!(oracle.deviation > least)) return std::nullopt;  // nearly constant: only the elements can tell
   return 1 - error * error / (2 * oracle.deviation * oracle.deviation) - 1e-12;
 }
@@ -161,15 +164,15 @@ OutputCheck judge(const Judged& output) {
   if (output.got.size() != output.oracle.size()) {
     result.pass = false;
     result.error = std::numeric_limits<double>::quiet_NaN();
-    result.message = fmt::format("{} has {} elements where the oracle has {}", output.name, output.got.size(),
-                                 output.oracle.size());
+    result.message =
+        fmt::format("{} has {} elements where the oracle has {}", output.name, output.got.size(), output.oracle.size());
     return result;
   }
   if (const std::optional<std::size_t> n = compare_elements(output, result)) {
     result.pass = false;
-    result.message = fmt::format("{}[{}] is {:.9g} where the oracle has {:.9g}: error {:.3g}, allowed {:.3g}", output.name,
-                                 fmt::join(multi_index(*n, output.axes), ","), output.got[*n], output.oracle[*n],
-                                 difference(output.got[*n], output.oracle[*n]), limit(output, *n));
+    result.message = fmt::format("{}[{}] is {:.9g} where the oracle has {:.9g}: error {:.3g}, allowed {:.3g}",
+                                 output.name, fmt::join(multi_index(*n, output.axes), ","), output.got[*n],
+                                 output.oracle[*n], difference(output.got[*n], output.oracle[*n]), limit(output, *n));
   }
   const Spread spread_got = spread(output.got, output.oracle);
   if (const std::optional<double> lowest = lowest_correlation(output, spread_got)) {
@@ -177,9 +180,10 @@ OutputCheck judge(const Judged& output) {
     if (!(result.correlation >= *lowest)) {
       result.pass = false;
       if (result.message.empty()) {
-        result.message = fmt::format("{}[{}] is where the largest error stands, within its tolerance, but {} correlates "
-                                     "{:.4f} with the oracle where a right program reaches {:.4f}", output.name,
-                                     fmt::join(result.worst, ","), output.name, result.correlation, *lowest);
+        result.message = fmt::format(
+            "{}[{}] is where the largest error stands, within its tolerance, but {} correlates "
+            "{:.4f} with the oracle where a right program reaches {:.4f}",
+            output.name, fmt::join(result.worst, ","), output.name, result.correlation, *lowest);
       }
     }
   }
@@ -204,7 +208,8 @@ Values lse_tolerance(const Reference& reference, double epsilon) {
 }  // namespace
 
 Reference reference(const Inputs& inputs, const Options& options, bool backward, bool round_scores) {
-  Reference result{oracle(inputs, options, backward), baseline(inputs, options, backward, round_scores), {}, round_scores};
+  Reference result{
+      oracle(inputs, options, backward), baseline(inputs, options, backward, round_scores), {}, round_scores};
   result.bounds = rounding_bounds(inputs, options, result.oracle, round_scores);
   return result;
 }
@@ -232,13 +237,20 @@ CheckResult check(const Outputs& got, const Reference& ref, const Inputs& in, co
   const auto add = [&](const char* name, Values Outputs::*part, double magnitude, const std::vector<Index>& axes) {
     const Values oracle = representable(exact.*part, in.dtype);
     const Values allowed = even_tolerance(base.*part, oracle, eps, magnitude);
-    result.outputs.push_back(judge({name, got.*part, oracle, base.*part, allowed, worst.*part, typical.*part, axes, eps}));
+    result.outputs.push_back(
+        judge({name, got.*part, oracle, base.*part, allowed, worst.*part, typical.*part, axes, eps}));
   };
   const double largest_v = largest_finite(in.v) / (1 - options.dropout);
   add("o", &Outputs::o, std::max(largest_v, largest_finite(typical.o)), o_axes);
-  result.outputs.push_back(judge({"lse", got.lse, exact.lse, base.lse, lse_tolerance(ref, eps_lse),
-                                  Values(exact.lse.size(), std::numeric_limits<double>::infinity()), typical.lse,
-                                  {s.batch, s.heads, s.Nq}, eps_lse}));
+  result.outputs.push_back(judge({"lse",
+                                  got.lse,
+                                  exact.lse,
+                                  base.lse,
+                                  lse_tolerance(ref, eps_lse),
+                                  Values(exact.lse.size(), std::numeric_limits<double>::infinity()),
+                                  typical.lse,
+                                  {s.batch, s.heads, s.Nq},
+                                  eps_lse}));
   if (exact.dq.empty() && exact.dk.empty()) return result;
   add("dq", &Outputs::dq, largest_finite(typical.dq), q_axes);
   add("dk", &Outputs::dk, largest_finite(typical.dk), k_axes);

@@ -24,7 +24,7 @@ double draw_one(std::uint64_t index, Tensor tensor, std::uint64_t seed) {
   for (const std::uint32_t word : philox4x32({low, high, static_cast<std::uint32_t>(tensor), 0}, seed)) {
     sum += (word & 0xFFFF) + (word >> 16);
   }
-  constexpr double kMean = 4 * 65535.0;             // of eight halves, each uniform on 0 … 65535
+  constexpr double kMean = 4 * 65535.0;  // of eight halves, each uniform on 0 … 65535
   static const double unit = 65536 * std::sqrt(8 / 12.0);
   return (static_cast<double>(sum) - kMean) / unit;
 }

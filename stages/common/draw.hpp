@@ -23,9 +23,9 @@ void draw_dout(Inputs& inputs, std::uint64_t seed);
 /// Throws Refused where a file is missing or has another shape.
 Inputs example_minilm(const std::filesystem::path& data, Format dtype);
 
-/// The example that all lessons work by hand: N = 4, d = 2, meant for scale = 1 and Br = Bc = 2, with dO. The caller sets
-/// these options. Scores are whole numbers, S = [1 0 2 0; 0 1 1 -1; 1 1 3 -1; 1 -1 1 1]: from the first tile to the second
-/// the running maximum rises in rows 0 and 2 and stays in rows 1 and 3.
+/// The example that all lessons work by hand: N = 4, d = 2, meant for scale = 1 and Br = Bc = 2, with dO. The caller
+/// sets these options. Scores are whole numbers, S = [1 0 2 0; 0 1 1 -1; 1 1 3 -1; 1 -1 1 1]: from the first tile to
+/// the second the running maximum rises in rows 0 and 2 and stays in rows 1 and 3.
 Inputs example_hand(Format dtype);
 
 }  // namespace flash

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "stages/common/rules.hpp"
+#include "stages/common/sight.hpp"
 
 namespace flash {
 
@@ -29,28 +29,6 @@ void mark(std::vector<double>& values, Index row, Index width) {
     std::fill_n(values.begin() + row * width, width, std::numeric_limits<double>::quiet_NaN());
 }
 
-/// Which keys does query i of (b, h) see, all masks together?
-class Sight {
- public:
-  Sight(const Inputs& in, const Options& o)
-      : in_(in), o_(o), rule_(rules::visibility(in.shape.Nq, in.shape.Nk, o.causal, o.window.left, o.window.right)) {}
-
-  bool operator()(Index b, Index h, Index i, Index j) const {
-    const Shape& s = in_.shape;
-    if (!rules::visible(rule_, i, j)) return false;
-    if (!in_.mask.empty()) {
-      const Index bh = (in_.mask_batch == 1 ? 0 : b) * in_.mask_heads + (in_.mask_heads == 1 ? 0 : h);
-      if (!in_.mask[(bh * s.Nq + i) * s.Nk + j]) return false;
-    }
-    return in_.block_mask.empty() || in_.block_mask[i / o_.br * ((s.Nk + o_.bc - 1) / o_.bc) + j / o_.bc];
-  }
-
- private:
-  const Inputs& in_;
-  const Options& o_;
-  rules::Visibility rule_;
-};
-
 }  // namespace
 
 bool NonfiniteRows::any() const { return any_of(q) || any_of(k) || any_of(v) || any_of(dout); }
@@ -68,6 +46,7 @@ void mark_nonfinite(const NonfiniteRows& bad, const Inputs& in, const Options& o
       for (Index i = 0; i < s.Nq; ++i) {
         const Index row = (b * s.heads + h) * s.Nq + i;
         const Index first_key = (b * s.kv_heads + rules::kv_head(h, s.heads, s.kv_heads)) * s.Nk;
+        if (!sees.any(b, h, i)) continue;  // O = 0, LSE = −∞, no gradient, whatever q and dO hold
         bool forward = bad.q[row];
         for (Index j = 0; j < s.Nk && !forward; ++j)
           forward = (bad.k[first_key + j] || bad.v[first_key + j]) && sees(b, h, i, j);

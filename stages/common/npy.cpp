@@ -157,8 +157,7 @@ class HeaderParser {
 };
 
 /// The header's text and what follows it, by the length that versions 1 (two bytes) and 2, 3 (four bytes) give.
-std::pair<std::string_view, std::span<const std::byte>> split(std::span<const std::byte> bytes,
-                                                              std::string_view file) {
+std::pair<std::string_view, std::span<const std::byte>> split(std::span<const std::byte> bytes, std::string_view file) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const std::size_t version_at = kMagic.size();
   if (!text.starts_with(kMagic) || text.size() < version_at + 2) {
@@ -334,7 +333,8 @@ Array parse_npy(std::span<const std::byte> bytes, std::string_view file) {
   const std::optional<Index> count = elements(header.shape);
   const Index width = element_bytes(header.descr), available = static_cast<Index>(data.size());
   if (!count || *count > available / width) {
-    refuse(file, fmt::format("its shape ({}) needs more bytes than the {} it has", fmt::join(header.shape, ","), available),
+    refuse(file,
+           fmt::format("its shape ({}) needs more bytes than the {} it has", fmt::join(header.shape, ","), available),
            "the file is cut short, so copy or write it again");
   }
   if (*count * width != available) {
@@ -376,8 +376,10 @@ Bytes npy_bytes(const std::vector<Index>& shape, std::span<const double> data, s
       bad != data.end()) {
     throw Refused(fmt::format("{} does not fit the type {}; write it as <f8", *bad, descr));
   }
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({},), }}", descr, fmt::join(shape, ","));
-  constexpr std::size_t kPreamble = 10, kAlignment = 64;  // magic, version and length; elements start at a multiple of 64
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({},), }}", descr, fmt::join(shape, ","));
+  constexpr std::size_t kPreamble = 10,
+                        kAlignment = 64;  // magic, version and length; elements start at a multiple of 64
   header.append((kAlignment - (kPreamble + header.size() + 1) % kAlignment) % kAlignment, ' ');
   header += '\n';
 

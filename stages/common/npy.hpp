@@ -40,9 +40,9 @@ Bytes npy_bytes(const std::vector<Index>& shape, std::span<const double> data, s
 void write_npy(const std::filesystem::path& path, const std::vector<Index>& shape, std::span<const double> data,
                std::string_view descr);
 
-/// Writes `files` (name → content) into `directory`, made where it is missing, as one step: all are written to temporary
-/// files beside their targets and then renamed. On failure the directory is as it was before, no temporary remains,
-/// and Refused is thrown.
+/// Writes `files` (name → content) into `directory`, made where it is missing, as one step: all are written to
+/// temporary files beside their targets and then renamed. On failure the directory is as it was before, no temporary
+/// remains, and Refused is thrown.
 void write_files(const std::filesystem::path& directory, const std::map<std::string, Bytes>& files);
 
 }  // namespace flash

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -39,8 +38,8 @@ Index blocks(Index length, Index block) { return (length + block - 1) / block; }
 
 void require_size(std::string_view name, std::size_t size, Index expected) {
   if (static_cast<Index>(size) != expected) {
-    throw Refused(fmt::format("{} has {} elements where the shape needs {}; give arrays of one problem", name, size,
-                              expected));
+    throw Refused(
+        fmt::format("{} has {} elements where the shape needs {}; give arrays of one problem", name, size, expected));
   }
 }
 
@@ -88,56 +87,57 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, st
   return counter;
 }
 
-OracleRules::OracleRules(const Inputs& inputs, const Options& options) : in_(inputs), options_(options) {
-  const Shape& s = in_.shape;
+OracleRules::OracleRules(const Inputs& in, const Options& o) : inputs(in), options(o) {
+  const Shape& s = inputs.shape;
   if (s.heads < 1 || s.kv_heads < 1 || s.heads % s.kv_heads != 0) {
-    throw Refused(fmt::format("{} query heads do not share {} key/value heads evenly; give a multiple", s.heads,
-                              s.kv_heads));
+    throw Refused(
+        fmt::format("{} query heads do not share {} key/value heads evenly; give a multiple", s.heads, s.kv_heads));
   }
-  require_size("q", in_.q.size(), s.batch * s.heads * s.Nq * s.d);
-  require_size("k", in_.k.size(), s.batch * s.kv_heads * s.Nk * s.d);
-  require_size("v", in_.v.size(), s.batch * s.kv_heads * s.Nk * s.dv);
-  if (!in_.slopes.empty()) require_size("slopes", in_.slopes.size(), s.heads);
-  if (!in_.mask.empty()) require_size("mask", in_.mask.size(), in_.mask_batch * in_.mask_heads * s.Nq * s.Nk);
-  if (!in_.block_mask.empty()) {
-    if (options_.br < 1 || options_.bc < 1) throw Refused("a block mask was given without block sizes; give br and bc");
-    require_size("block mask", in_.block_mask.size(), blocks(s.Nq, options_.br) * blocks(s.Nk, options_.bc));
+  require_size("q", inputs.q.size(), s.batch * s.heads * s.Nq * s.d);
+  require_size("k", inputs.k.size(), s.batch * s.kv_heads * s.Nk * s.d);
+  require_size("v", inputs.v.size(), s.batch * s.kv_heads * s.Nk * s.dv);
+  if (!inputs.slopes.empty()) require_size("slopes", inputs.slopes.size(), s.heads);
+  if (!inputs.mask.empty())
+    require_size("mask", inputs.mask.size(), inputs.mask_batch * inputs.mask_heads * s.Nq * s.Nk);
+  if (!inputs.block_mask.empty()) {
+    if (options.br < 1 || options.bc < 1) throw Refused("a block mask was given without block sizes; give br and bc");
+    require_size("block mask", inputs.block_mask.size(), blocks(s.Nq, options.br) * blocks(s.Nk, options.bc));
   }
-  finite_q_ = finite_rows(in_.q, s.batch * s.heads * s.Nq, s.d);
-  finite_k_ = finite_rows(in_.k, s.batch * s.kv_heads * s.Nk, s.d);
-  finite_v_ = finite_rows(in_.v, s.batch * s.kv_heads * s.Nk, s.dv);
+  finite_q_ = finite_rows(inputs.q, s.batch * s.heads * s.Nq, s.d);
+  finite_k_ = finite_rows(inputs.k, s.batch * s.kv_heads * s.Nk, s.d);
+  finite_v_ = finite_rows(inputs.v, s.batch * s.kv_heads * s.Nk, s.dv);
 }
 
-Index OracleRules::kv_head(Index h) const { return h / (in_.shape.heads / in_.shape.kv_heads); }
+Index OracleRules::kv_head(Index h) const { return h / (inputs.shape.heads / inputs.shape.kv_heads); }
 
 bool OracleRules::sees(Index b, Index h, Index i, Index j) const {
-  const Shape& s = in_.shape;
+  const Shape& s = inputs.shape;
   const Index ahead = j - (i + (s.Nk - s.Nq));  // keys by which j lies after the row's centre
-  if (options_.causal && ahead > 0) return false;
-  if (options_.window.left >= 0 && -ahead > options_.window.left) return false;
-  if (options_.window.right >= 0 && ahead > options_.window.right) return false;
-  if (!in_.mask.empty()) {
-    const Index mask_b = in_.mask_batch == 1 ? 0 : b, mask_h = in_.mask_heads == 1 ? 0 : h;
-    const Index at = ((mask_b * in_.mask_heads + mask_h) * s.Nq + i) * s.Nk + j;
-    if (in_.mask[static_cast<std::size_t>(at)] == 0) return false;
+  if (options.causal && ahead > 0) return false;
+  if (options.window.left >= 0 && -ahead > options.window.left) return false;
+  if (options.window.right >= 0 && ahead > options.window.right) return false;
+  if (!inputs.mask.empty()) {
+    const Index mask_b = inputs.mask_batch == 1 ? 0 : b, mask_h = inputs.mask_heads == 1 ? 0 : h;
+    const Index at = ((mask_b * inputs.mask_heads + mask_h) * s.Nq + i) * s.Nk + j;
+    if (inputs.mask[static_cast<std::size_t>(at)] == 0) return false;
   }
-  if (!in_.block_mask.empty()) {
-    const Index at = i / options_.br * blocks(s.Nk, options_.bc) + j / options_.bc;
-    if (in_.block_mask[static_cast<std::size_t>(at)] == 0) return false;
+  if (!inputs.block_mask.empty()) {
+    const Index at = i / options.br * blocks(s.Nk, options.bc) + j / options.bc;
+    if (inputs.block_mask[static_cast<std::size_t>(at)] == 0) return false;
   }
   return true;
 }
 
 std::vector<Index> OracleRules::visible_keys(Index b, Index h, Index i) const {
   std::vector<Index> keys;
-  for (Index j = 0; j < in_.shape.Nk; ++j) {
+  for (Index j = 0; j < inputs.shape.Nk; ++j) {
     if (sees(b, h, i, j)) keys.push_back(j);
   }
   return keys;
 }
 
 bool OracleRules::finite(Index b, Index h, Index i, const std::vector<Index>& keys) const {
-  const Shape& s = in_.shape;
+  const Shape& s = inputs.shape;
   const Index query = (b * s.heads + h) * s.Nq + i, first_key = (b * s.kv_heads + kv_head(h)) * s.Nk;
   return finite_q_[static_cast<std::size_t>(query)] && std::all_of(keys.begin(), keys.end(), [&](Index j) {
            const auto key = static_cast<std::size_t>(first_key + j);
@@ -146,22 +146,23 @@ bool OracleRules::finite(Index b, Index h, Index i, const std::vector<Index>& ke
 }
 
 double OracleRules::alibi(Index h, Index i, Index j) const {
-  if (in_.slopes.empty()) return 0;
-  const Index distance = std::abs(i + (in_.shape.Nk - in_.shape.Nq) - j);
-  return static_cast<double>(in_.slopes[static_cast<std::size_t>(h)]) * static_cast<double>(distance);
+  if (inputs.slopes.empty()) return 0;
+  const Index distance = std::abs(i + (inputs.shape.Nk - inputs.shape.Nq) - j);
+  return static_cast<double>(inputs.slopes[static_cast<std::size_t>(h)]) * static_cast<double>(distance);
 }
 
 double OracleRules::dropout_factor(Index b, Index h, Index i, Index j) const {
-  const double p = options_.dropout;
+  const double p = options.dropout;
   if (p == 0) return 1;
   const auto word32 = [](Index value) { return static_cast<std::uint32_t>(value); };
-  const auto words = philox4x32({word32(j / 4), word32(i), word32(h), word32(b)}, options_.dropout_seed);
+  const auto words = philox4x32({word32(j / 4), word32(i), word32(h), word32(b)}, options.dropout_seed);
   return words[static_cast<std::size_t>(j % 4)] >= p * 0x1p32 ? 1 / (1 - p) : 0;
 }
 
-SoftmaxRow softmax_row(const Inputs& in, const Options& options, const OracleRules& rules, Index b, Index h, Index i) {
+SoftmaxRow softmax_row(const OracleRules& rules, Index b, Index h, Index i) {
+  const Inputs& in = rules.inputs;
   const Shape& shape = in.shape;
-  const double scale = softmax_scale(shape, options), c = options.softcap;
+  const double scale = softmax_scale(shape, rules.options), c = rules.options.softcap;
   const double* Q = row_of(in.q, (b * shape.heads + h) * shape.Nq + i, shape.d);
   const Index first_key = (b * shape.kv_heads + rules.kv_head(h)) * shape.Nk;
 
@@ -201,7 +202,7 @@ Outputs oracle(const Inputs& in, const Options& options, bool backward) {
   for (Index query = 0; query < rows; ++query) {
     const Index i = query % s.Nq, h = query / s.Nq % s.heads, b = query / s.Nq / s.heads;
     const Index first_key = (b * s.kv_heads + rules.kv_head(h)) * s.Nk;
-    SoftmaxRow row = softmax_row(in, options, rules, b, h, i);
+    SoftmaxRow row = softmax_row(rules, b, h, i);
     out.lse[static_cast<std::size_t>(query)] = row.lse;
     for (std::size_t n = 0; n < row.keys.size(); ++n) {
       add_scaled(row_of(out.o, query, s.dv), row.p[n] * row.m[n], row_of(in.v, first_key + row.keys[n], s.dv), s.dv);

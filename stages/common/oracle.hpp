@@ -22,7 +22,11 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, st
 /// Who sees whom, and what ALiBi and dropout do to a pair: the oracle's own rules.
 class OracleRules {
  public:
-  /// Throws Refused where the arrays do not fit the shape or heads is no multiple of kv_heads.
+  const Inputs& inputs;
+  const Options options;
+
+  /// `inputs` must outlive the rules. Throws Refused where its arrays do not fit the shape or heads is no multiple of
+  /// kv_heads.
   OracleRules(const Inputs& inputs, const Options& options);
 
   Index kv_head(Index h) const;
@@ -34,23 +38,20 @@ class OracleRules {
   bool finite(Index b, Index h, Index i, const std::vector<Index>& keys) const;
 
  private:
-  const Inputs& in_;
-  const Options& options_;
   std::vector<bool> finite_q_, finite_k_, finite_v_;  // by row of the array
 };
 
 /// Query row i of head h: one entry for each key that it sees.
 struct SoftmaxRow {
   std::vector<Index> keys;
-  std::vector<double> s;         ///< scores, after scale, softcap and ALiBi
-  std::vector<double> ds_dx;     ///< derivative of s with respect to the scaled product: 1 without softcap
-  std::vector<double> p;         ///< softmax of s, sums to 1; NaN where the row sees a number that is not finite
-  std::vector<double> m;         ///< dropout's factors
-  double lse;                    ///< −inf where the row sees no key; NaN like p
+  std::vector<double> s;      ///< scores, after scale, softcap and ALiBi
+  std::vector<double> ds_dx;  ///< derivative of s with respect to the scaled product: 1 without softcap
+  std::vector<double> p;      ///< softmax of s, sums to 1; NaN where the row sees a number that is not finite
+  std::vector<double> m;      ///< dropout's factors
+  double lse;                 ///< −inf where the row sees no key; NaN like p
 };
 
-SoftmaxRow softmax_row(const Inputs& inputs, const Options& options, const OracleRules& rules, Index b, Index h,
-                       Index i);
+SoftmaxRow softmax_row(const OracleRules& rules, Index b, Index h, Index i);
 
 /// O and LSE, and with `backward` also dQ, dK, dV for `inputs.dout`. A row that sees no key has O = 0, LSE = −inf and
 /// dQ = 0; a key that no query sees has dK = dV = 0. A number that is not finite makes NaN of O, LSE and dQ of the rows

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "stages/common/nonfinite.hpp"
+#include "stages/common/sight.hpp"
 
 namespace flash {
 
@@ -38,9 +39,34 @@ void refuse_what_it_does_not_take(const Stage& stage, const Inputs& in, const Op
   }
 }
 
-/// LSE [batch, heads, Nq] for the host from what the stage left in HBM.
+void refuse_what_does_not_fit(const Inputs& in, const Options& o, const RunConfig& config) {
+  const Shape& s = in.shape;
+  if (s.heads < 1 || s.kv_heads < 1 || s.heads % s.kv_heads != 0)
+    throw Refused(fmt::format("{} query heads were asked of {} key/value heads, which they do not share evenly; take a "
+                              "multiple",
+                              s.heads, s.kv_heads));
+  if ((o.br > 0) != (o.bc > 0)) throw Refused("tiles were asked with one side only; give both --br and --bc");
+  if (!in.block_mask.empty() && o.br == 0) throw Refused("a block mask was given without its tiles; give --br and --bc");
+
+  const auto fits = [](const char* array, std::size_t size, bool may_miss, Index needed) {
+    if (static_cast<Index>(size) != needed && !(size == 0 && may_miss))
+      throw Refused(fmt::format("{} has {} elements where the problem needs {}; give arrays of one problem", array, size,
+                                needed));
+  };
+  const bool count_only = config.machine.count_only;
+  fits("q", in.q.size(), count_only, s.batch * s.heads * s.Nq * s.d);
+  fits("k", in.k.size(), count_only, s.batch * s.kv_heads * s.Nk * s.d);
+  fits("v", in.v.size(), count_only, s.batch * s.kv_heads * s.Nk * s.dv);
+  fits("dout", in.dout.size(), count_only || !config.backward, s.batch * s.heads * s.Nq * s.dv);
+  fits("slopes", in.slopes.size(), true, s.heads);
+  fits("mask", in.mask.size(), true, in.mask_batch * in.mask_heads * s.Nq * s.Nk);
+  if (o.br > 0)
+    fits("block mask", in.block_mask.size(), true, sim::ceil_div(s.Nq, o.br) * sim::ceil_div(s.Nk, o.bc));
+}
+
+/// LSE [batch, heads, Nq] for the host from what the stage left in HBM. @throws Refused where S overflowed in fp16.
 template <class Real>
-std::vector<double> lse_of(const Stage& stage, const Problem<Real>& p, const Options& o) {
+std::vector<double> lse_of(const Stage& stage, const Inputs& in, const Problem<Real>& p, const Options& o) {
   if (stage.lse == "LSE") return {p.LSE.host().begin(), p.LSE.host().end()};
   std::vector<double> lse(p.batch * p.heads * p.Nq, -infinity<double>);
   if (stage.lse == "l and m") {
@@ -50,14 +76,17 @@ std::vector<double> lse_of(const Stage& stage, const Problem<Real>& p, const Opt
     return lse;
   }
   const auto S = p.S.host();
-  const rules::Visibility sees = visibility(p, o);
+  const Sight sees(in, o);
   for (std::size_t row = 0; row < lse.size(); ++row) {
-    const Index i = row % p.Nq;
+    const Index i = row % p.Nq, h = row / p.Nq % p.heads, b = row / p.Nq / p.heads;
     double m = lowest<double>, l = 0;
     for (Index j = 0; j < p.Nk; ++j) {
-      const bool computed = p.block_mask.empty() || p.block_mask[i / o.br * sim::ceil_div(p.Nk, o.bc) + j / o.bc];
-      if (!computed || !rules::visible(sees, i, j)) continue;
+      if (!sees(b, h, i, j)) continue;
       const double s = S[row * p.Nk + j], m_new = std::max(m, s);
+      if (in.dtype == Format::fp16 && !std::isfinite(s))
+        throw Refused(fmt::format("fp16 was asked of stage {}, which stores the scores S in it, and one of them is beyond "
+                                  "65504; take stage 03_online_softmax, which keeps them in fp32, or bf16",
+                                  stage.id));
       l = l * std::exp(m - m_new) + std::exp(s - m_new);
       m = m_new;
     }
@@ -66,19 +95,25 @@ std::vector<double> lse_of(const Stage& stage, const Problem<Real>& p, const Opt
   return lse;
 }
 
-/// S in fp16 ends at 65504; a masked score is −∞ there by right, any other infinity is an overflow.
-void refuse_overflow(const Stage& stage, const std::vector<double>& lse, Format dtype) {
-  if (stage.lse != "S" || dtype != Format::fp16) return;
-  for (const double x : lse)
-    if (std::isnan(x) || x == infinity<double>)
-      throw Refused(fmt::format("fp16 was asked of stage {}, which stores the scores S in it, and one of them is beyond "
-                                "65504; take stage 03_online_softmax, which keeps them in fp32, or bf16",
-                                stage.id));
+/// A row that sees a key has a finite LSE, unless its scores overflow the accumulator.
+void refuse_overflow(const Inputs& in, const Options& o, const std::vector<double>& lse) {
+  const Shape& s = in.shape;
+  const Sight sees(in, o);
+  for (Index row = 0; row < static_cast<Index>(lse.size()); ++row) {
+    const Index i = row % s.Nq, h = row / s.Nq % s.heads, b = row / s.Nq / s.heads;
+    if (!std::isfinite(lse[row]) && sees.any(b, h, i))
+      throw Refused(fmt::format("a run in {} was asked, but a score of query {} of head {} is beyond what {} holds; take "
+                                "smaller inputs{}",
+                                name(in.dtype), i, h, name(accumulator(in.dtype)),
+                                in.dtype == Format::fp64 ? "" : ", or fp64"));
+  }
 }
 
 template <class Real>
 Pass run_program(const Program& program, const Problem<Real>& p, const Options& o, const RunConfig& config) {
-  Machine<Real> machine(config.machine);
+  sim::MachineConfig machine_config = config.machine;
+  if (!program.sram_bytes) machine_config.budget = sim::Budget::paper;  // no tiles: it takes what its matrices need
+  Machine<Real> machine(machine_config);
   if (config.observer) machine.observe(config.observer);
   Pass pass;
   if (program.sram_bytes) pass.blocks = block_sizes(p, o, machine, program.sram_bytes);
@@ -99,8 +134,8 @@ RunResult run_in(const Stage& stage, const Inputs& in, const Options& o, const R
   RunResult result;
   result.forward = run_program(stage.forward, p, o, config);
   if (!config.machine.count_only) {
-    result.outputs.lse = lse_of(stage, p, o);
-    refuse_overflow(stage, result.outputs.lse, in.dtype);
+    result.outputs.lse = lse_of(stage, in, p, o);
+    refuse_overflow(in, o, result.outputs.lse);
     result.outputs.o = values(p.O);
   }
   if (config.backward) {
@@ -123,6 +158,7 @@ RunResult run_finite(const Stage& stage, const Inputs& in, const Options& o, con
 
 RunResult run(const Stage& stage, const Inputs& inputs, const Options& options, const RunConfig& config) {
   refuse_what_it_does_not_take(stage, inputs, options, config);
+  refuse_what_does_not_fit(inputs, options, config);
   const std::string found = first_nonfinite(inputs);
   if (found.empty()) return run_finite(stage, inputs, options, config);
   if (!config.allow_nonfinite)

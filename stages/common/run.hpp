@@ -25,8 +25,9 @@ struct RunResult {
   double seconds = 0;             ///< in the stage's programs
 };
 
-/// @throws Refused for an option that the stage does not take, blocks that don't fit, a missing backward pass, non-finite
-/// inputs, or fp16 scores that a stage which stores S can't hold; sim::CapacityError under the strict budget.
+/// @throws Refused for an option that the stage does not take, arrays that are not of one problem, blocks that don't fit, a
+/// missing backward pass, non-finite inputs, or scores beyond what holds them (65504 in fp16 for a stage that stores S,
+/// 3.4e38 for the others); sim::CapacityError under the strict budget.
 RunResult run(const Stage& stage, const Inputs& inputs, const Options& options, const RunConfig& config);
 
 }  // namespace flash

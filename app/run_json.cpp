@@ -1,0 +1,85 @@
+#include <nlohmann/json.hpp>
+
+#include "app/ledger_json.hpp"
+#include "app/output.hpp"
+#include "app/run_report.hpp"
+
+namespace flash::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json problem_json(const Asked& asked) {
+  const Inputs& in = asked.inputs;
+  const Shape& s = in.shape;
+  const Options& o = asked.options;
+  return {
+      {"source", asked.source},
+      {"seed", asked.seed},
+      {"batch", s.batch},
+      {"heads", s.heads},
+      {"kv_heads", s.kv_heads},
+      {"n", s.Nq},
+      {"nk", s.Nk},
+      {"d", s.d},
+      {"dv", s.dv},
+      {"scale", json_number(softmax_scale(s, o))},
+      {"causal", o.causal},
+      {"window", {o.window.left, o.window.right}},
+      {"softcap", o.softcap},
+      {"alibi", !in.slopes.empty()},
+      {"mask", !in.mask.empty()},
+      {"block_mask", !in.block_mask.empty()},
+      {"dropout", o.dropout},
+      {"dropout_seed", o.dropout_seed},
+      {"first_touch", o.first_touch},
+      {"budget", asked.config.machine.budget == sim::Budget::strict ? "strict" : "paper"},
+      {"count_only", asked.config.machine.count_only},
+      {"backward", asked.config.backward},
+  };
+}
+
+Json tiles_json(const std::optional<Blocks>& blocks) {
+  if (!blocks) return nullptr;
+  return {{"br", blocks->Br}, {"bc", blocks->Bc}};
+}
+
+void add_pass(Json& json, const Pass& pass, const Law& law, const Asked& asked) {
+  json["ledger"] = ledger_json(pass.ledger, asked.config.machine.sram_bytes);
+  add_closed_form(json, law);
+}
+
+Json check_json(const CheckResult& check) {
+  Json json = Json::object();
+  for (const OutputCheck& o : check.outputs)
+    json[o.name] = {{"error", json_number(o.error)},
+                    {"baseline", json_number(o.baseline)},
+                    {"tolerance", json_number(o.tolerance)},
+                    {"worst", o.worst}};
+  return json;
+}
+
+}  // namespace
+
+Json run_json(const Reported& run) {
+  const RunResult& result = run.result;
+  Json json = {{"stage", run.asked.stage->id},
+               {"on", "cpu"},
+               {"dtype", name(run.asked.inputs.dtype)},
+               {"problem", problem_json(run.asked)},
+               {"tiles", tiles_json(result.forward.blocks)},
+               {"visible_pairs", run.visible_pairs}};
+  if (!result.backward) {
+    add_pass(json, result.forward, run.forward, run.asked);
+  } else {  // under the strict budget each pass has tiles of its own
+    json["forward"] = {{"tiles", tiles_json(result.forward.blocks)}};
+    add_pass(json["forward"], result.forward, run.forward, run.asked);
+    json["backward"] = {{"tiles", tiles_json(result.backward->blocks)}};
+    add_pass(json["backward"], *result.backward, *run.backward, run.asked);
+  }
+  if (run.check) json["check"] = check_json(*run.check);
+  json["seconds"] = result.seconds;
+  return json;
+}
+
+}  // namespace flash::app

@@ -1,0 +1,292 @@
+#include "app/run_options.hpp"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "app/arrays.hpp"
+#include "app/stage_name.hpp"
+
+namespace flash::app {
+namespace {
+
+// ---- values
+
+/// All of `text` as a whole number.
+template <class Whole>
+Whole parse_whole(std::string_view option, std::string_view text) {
+  Whole value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::result_out_of_range)
+    throw Refused(fmt::format("{} was given \"{}\", which does not fit in 64 bits; give a smaller number", option, text));
+  if (error != std::errc() || end != text.data() + text.size())
+    throw Refused(fmt::format("{} was given \"{}\", which is not a {}; give digits only", option, text,
+                              std::is_signed_v<Whole> ? "whole number" : "whole number from 0 on"));
+  return value;
+}
+
+double parse_real(std::string_view option, std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+    throw Refused(fmt::format("{} was given \"{}\", which is not a finite number; give one such as 0.125", option, text));
+  return value;
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+Format parse_dtype(std::string_view text) {
+  for (const Format format : {Format::fp64, Format::fp32, Format::fp16, Format::bf16})
+    if (text == name(format)) return format;
+  if (text == "fp8")
+    throw Refused("dtype fp8 was asked, but it waits for stage 06_fa3_pipelines, not built yet; take fp64, fp32, fp16 or bf16");
+  throw Refused(fmt::format("dtype \"{}\" was asked, but there is no such dtype here; take fp64, fp32, fp16 or bf16", text));
+}
+
+sim::Budget parse_budget(std::string_view text) {
+  if (text == "paper") return sim::Budget::paper;
+  if (text == "strict") return sim::Budget::strict;
+  throw Refused(fmt::format("the budget \"{}\" was asked, but there is no such budget; take paper or strict", text));
+}
+
+void require_cpu(std::string_view on) {
+  if (on == "cpu") return;
+  if (on == "vgpu") throw Refused("a run on the virtual GPU was asked, but it waits for the kernels, not built yet; take --on cpu");
+  if (on == "gpu") throw Refused("a run on a GPU was asked, but it waits for the kernels, not built yet; take --on cpu");
+  throw Refused(fmt::format("a run on \"{}\" was asked, but there is no such backend; take cpu", on));
+}
+
+// ---- options on the command line
+
+void add_whole(CLI::App& c, const std::string& name, std::optional<Index>& to, const char* help, const char* group) {
+  c.add_option_function<std::string>(name, [&to, name](const std::string& s) { to = parse_whole<Index>(name, s); }, help)
+      ->type_name("INT")->group(group);
+}
+
+void add_seed(CLI::App& c, const std::string& name, std::uint64_t& to, const char* help, const char* group) {
+  c.add_option_function<std::string>(name, [&to, name](const std::string& s) { to = parse_whole<std::uint64_t>(name, s); }, help)
+      ->type_name("INT")->group(group);
+}
+
+template <class Real>  // double or std::optional<double>
+void add_real(CLI::App& c, const std::string& name, Real& to, const char* help, const char* group) {
+  c.add_option_function<std::string>(name, [&to, name](const std::string& s) { to = parse_real(name, s); }, help)
+      ->type_name("X")->group(group);
+}
+
+void add_text(CLI::App& c, const std::string& name, std::string& to, const char* type, const char* help, const char* group) {
+  c.add_option_function<std::string>(
+       name,
+       [&to, name](const std::string& s) {
+         if (s.empty()) throw Refused(fmt::format("{} was given nothing; give a value or leave the option out", name));
+         to = s;
+       },
+       help)
+      ->type_name(type)->group(group);
+}
+
+void add_switch(CLI::App& c, const std::string& name, bool& to, const char* help, const char* group) {
+  c.add_flag(name, to, help)->group(group);
+}
+
+void add_input_options(CLI::App& c, RunOptions& t) {
+  const char* files = "Input: files, sizes, or an example";
+  add_text(c, "--q", t.q, "FILE", "queries, .npy of float32 (or 16, 64): [N,d], [H,N,d] or [B,H,N,d]", files);
+  add_text(c, "--k", t.k, "FILE", "keys; fewer heads than q: grouped-query attention", files);
+  add_text(c, "--v", t.v, "FILE", "values, [..,dv]", files);
+  add_whole(c, "--n", t.n, "queries (512), drawn at random", files);
+  add_whole(c, "--nk", t.nk, "keys (as many as queries)", files);
+  add_whole(c, "--d", t.d, "channels of q and k (64)", files);
+  add_whole(c, "--dv", t.dv, "channels of v and o (d)", files);
+  add_whole(c, "--batch", t.batch, "sequences (1)", files);
+  add_whole(c, "--heads", t.heads, "query heads (1)", files);
+  add_whole(c, "--kv-heads", t.kv_heads, "key and value heads; they divide the query heads (as many)", files);
+  add_seed(c, "--seed", t.seed, "of what is drawn (0); dO is drawn from seed + 1", files);
+  add_text(c, "--example", t.example, "NAME", "hand: N=4, d=2, scale 1, tiles 2 x 2; minilm: 12 heads of a real model, N=512, d=32", files);
+  add_switch(c, "--backward", t.backward, "the backward pass too: dQ, dK, dV", files);
+  add_text(c, "--dout", t.dout, "FILE", "gradient of o for --backward (drawn without it)", files);
+}
+
+void add_attention_options(CLI::App& c, RunOptions& t) {
+  const char* attention = "Attention: query i is centred on key i + (Nk - N)";
+  add_switch(c, "--causal", t.causal, "a query sees the keys up to its centre", attention);
+  add_text(c, "--window", t.window, "L,R", "and only L keys before, R after its centre, ends included; negative: no limit", attention);
+  add_real(c, "--scale", t.scale, "factor of the scores (1/sqrt(d))", attention);
+  add_real(c, "--softcap", t.softcap, "C: s becomes C tanh(s/C); 0: off", attention);
+  add_text(c, "--alibi", t.alibi, "FILE", "one slope for each query head: slope x distance is subtracted", attention);
+  add_text(c, "--mask", t.mask, "FILE", "[N,Nk], [H,N,Nk] or [B,H,N,Nk], bool, uint8 or float32: nonzero may attend", attention);
+  add_text(c, "--block-mask", t.block_mask, "FILE", "[Tr,Tc], nonzero tiles are computed; needs --br and --bc", attention);
+  add_real(c, "--dropout", t.dropout, "probability to drop an entry of P (0)", attention);
+  add_seed(c, "--dropout-seed", t.dropout_seed, "of the dropout (0)", attention);
+  add_switch(c, "--allow-nonfinite", t.allow_nonfinite, "take NaN and infinity: rows that see one become NaN", attention);
+}
+
+void add_machine_options(CLI::App& c, RunOptions& t) {
+  const char* machine = "Machine";
+  add_text(c, "--on", t.on, "NAME", "where it runs (cpu; vgpu and gpu are not built yet)", machine);
+  add_text(c, "--dtype", t.dtype, "NAME", "fp64, fp32 (default), fp16 or bf16; sums are kept in fp32", machine);
+  add_text(c, "--sram", t.sram, "SIZE", "of the SRAM (64KiB): bytes, or with B, KiB = KB = 1024 bytes, MiB, GiB, el = elements", machine);
+  add_text(c, "--budget", t.budget, "NAME", "paper (default): Algorithm 1's tiles, may overflow; strict: the largest that fit", machine);
+  add_whole(c, "--br", t.br, "rows of a tile (queries); with --bc, in place of the budget's; not for 01", machine);
+  add_whole(c, "--bc", t.bc, "columns of a tile (keys)", machine);
+  add_switch(c, "--first-touch", t.first_touch, "03: the first visit makes O, l, m; none are initialised in HBM", machine);
+  add_switch(c, "--count-only", t.count_only, "the same loops, counted without arithmetic", machine);
+  add_switch(c, "--deterministic", t.deterministic, "the same bits every time: stages 01 to 04 always give them", machine);
+}
+
+/// Options of later stages: known, and refused by name rather than as a typing mistake.
+void add_waiting_options(CLI::App& c) {
+  const char* group = "Options that wait for a later stage of the work";
+  const std::pair<const char*, const char*> waiting[] = {
+      {"--cu-seqlens-q", "sequences of several lengths"}, {"--cu-seqlens-k", "sequences of several lengths"},
+      {"--page-table", "paged keys and values"},          {"--page-size", "paged keys and values"},
+      {"--seqlens", "paged keys and values"},             {"--append-k", "growing caches"},
+      {"--append-v", "growing caches"},               {"--rotary", "rotary positions"},
+  };
+  for (const auto& [name, what] : waiting)
+    c.add_option_function<std::string>(
+         name,
+         [name = name, what = what](const std::string&) {
+           throw Refused(fmt::format("{} was asked, but {} wait for stage 05_fa2_partitioning, not built yet; leave it "
+                                     "out",
+                                     name, what));
+         },
+         what)
+        ->type_name("X")->group(group);
+  c.add_option_function<std::string>(
+       "--splits",
+       [](const std::string& s) {
+         if (parse_whole<Index>("--splits", s) != 1)
+           throw Refused(fmt::format("--splits {} was asked, but splitting the keys waits for stage 05_fa2_partitioning, not "
+                                     "built yet; take --splits 1",
+                                     s));
+       },
+       "parts of the keys that are worked on apart (1)")
+      ->type_name("INT")->group(group);
+  c.add_option_function<std::string>(
+       "--l2",
+       [](const std::string&) {
+         throw Refused("--l2 was asked, but the counted L2 cache waits for stage 05_fa2_partitioning, not built yet; leave it out");
+       },
+       "size of an L2 cache between HBM and SRAM")
+      ->type_name("SIZE")->group(group);
+}
+
+// ---- checks
+
+/// A number that a stage computes with in fp32 must be one there.
+void require_in_format(const char* option, double value, Format dtype) {
+  const double in_fp32 = static_cast<float>(value);
+  const bool lost = std::isinf(in_fp32) || (value != 0 && in_fp32 == 0);
+  if (lost && dtype != Format::fp64)
+    throw Refused(fmt::format("{} {} was asked in {}, but it is beyond what fp32 holds; take fp64 or a tamer number", option,
+                              value, name(dtype)));
+}
+
+Options attention_options(const RunOptions& t, Format dtype) {
+  Options o;
+  o.causal = t.causal;
+  if (!t.window.empty()) o.window = parse_window(t.window);
+  if (!(t.softcap >= 0))
+    throw Refused(fmt::format("--softcap {} was asked, but a cap can't be negative; take a positive one, or 0 for off", t.softcap));
+  if (!(t.dropout >= 0 && t.dropout < 1))
+    throw Refused(fmt::format("--dropout {} was asked, but a probability to drop is at least 0 and below 1; take one of those",
+                              t.dropout));
+  o.softcap = t.softcap;
+  o.dropout = t.dropout;
+  o.dropout_seed = t.dropout_seed;
+  o.scale = t.scale;
+  o.first_touch = t.first_touch;
+  require_in_format("--softcap", t.softcap, dtype);
+  if (t.scale) require_in_format("--scale", *t.scale, dtype);
+  return o;
+}
+
+void set_blocks(const RunOptions& t, const Stage& stage, Options& o) {
+  if (!t.br && !t.bc) return;
+  if (!stage.forward.sram_bytes)
+    throw Refused(fmt::format("--br and --bc were asked of stage {}, which has no tiles; leave them out, or take stage 02 or "
+                              "a later one",
+                              stage.id));
+  if (!t.br || !t.bc) throw Refused(fmt::format("--{} was given alone; give --br and --bc together, or neither", t.br ? "br" : "bc"));
+  constexpr Index largest = Index(1) << 24;
+  for (const auto& [option, value] : {std::pair{"--br", *t.br}, {"--bc", *t.bc}})
+    if (value < 1 || value > largest)
+      throw Refused(fmt::format("{} {} was asked, but a tile has 1 to {} rows and columns; take one of those", option, value,
+                                largest));
+  o.br = *t.br;
+  o.bc = *t.bc;
+}
+
+}  // namespace
+
+Index parse_sram(std::string_view text, Format dtype) {
+  std::size_t digits = 0;
+  while (digits < text.size() && std::isdigit(static_cast<unsigned char>(text[digits]))) ++digits;
+  std::string unit = lower(text.substr(digits));
+  if (unit.starts_with(' ')) unit.erase(0, 1);
+  const std::pair<const char*, Index> units[] = {
+      {"", 1},          {"b", 1},          {"k", 1 << 10},   {"kb", 1 << 10},  {"kib", 1 << 10},
+      {"m", 1 << 20},   {"mb", 1 << 20},   {"mib", 1 << 20}, {"g", 1 << 30},   {"gb", 1 << 30},
+      {"gib", 1 << 30}, {"el", bytes_per_element(dtype)}};
+  constexpr Index largest = Index(1) << 40;
+  for (const auto& [known, bytes] : units) {
+    if (digits == 0 || unit != known) continue;
+    const Index count = parse_whole<Index>("--sram", text.substr(0, digits));
+    if (count < 1 || count > largest / bytes)
+      throw Refused(fmt::format("--sram {} was asked, but an SRAM has from 1 byte to 1024 GiB; take one of those", text));
+    return count * bytes;
+  }
+  throw Refused(fmt::format("--sram was given \"{}\"; give a whole number of bytes, or one with B, KiB, MiB, GiB, or el for "
+                            "elements, such as 64KiB or 16384el",
+                            text));
+}
+
+Window parse_window(std::string_view text) {
+  const std::size_t comma = text.find(',');
+  if (comma == std::string_view::npos)
+    throw Refused(fmt::format("--window was given \"{}\"; give two sides such as 16,0, a negative one for no limit", text));
+  return {parse_whole<std::int64_t>("--window", text.substr(0, comma)),
+          parse_whole<std::int64_t>("--window", text.substr(comma + 1))};
+}
+
+void add_run_options(CLI::App& command, RunOptions& typed) {
+  command.add_option("STAGE", typed.stage, "3, 03, online_softmax or 03_online_softmax")->required()->type_name("");
+  add_input_options(command, typed);
+  add_attention_options(command, typed);
+  add_machine_options(command, typed);
+  add_waiting_options(command);
+}
+
+Asked asked(const RunOptions& typed) {
+  Asked result;
+  result.stage = &stage_named(typed.stage);
+  require_cpu(typed.on);
+  const Format dtype = parse_dtype(typed.dtype);
+  result.inputs.dtype = dtype;
+  result.seed = typed.seed;
+  result.options = attention_options(typed, dtype);
+  set_blocks(typed, *result.stage, result.options);
+
+  sim::MachineConfig& machine = result.config.machine;
+  machine.sram_bytes = parse_sram(typed.sram.empty() ? "64KiB" : typed.sram, dtype);
+  machine.budget = parse_budget(typed.budget);
+  if (!result.stage->forward.sram_bytes) machine.budget = sim::Budget::paper;  // 01 takes the SRAM that it needs
+  machine.count_only = typed.count_only;
+  result.config.backward = typed.backward;
+  result.config.allow_nonfinite = typed.allow_nonfinite;
+
+  read_problem(typed, result);
+  if (!typed.block_mask.empty()) read_block_mask(typed.block_mask, result);
+  return result;
+}
+
+}  // namespace flash::app

@@ -1,0 +1,226 @@
+// The ledger of whole stages: counted lines, observers, threads, and count-only runs.
+#include <fstream>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "tests/catch.hpp"
+#include "tests/support/random_problem.hpp"
+
+using namespace flash;
+using sim::Access;
+using sim::Event;
+using sim::EventKind;
+
+namespace {
+
+/// 04's or any stage's problem with grouped heads, ragged tiles and every mask it takes.
+RandomProblem rich_problem(const Stage& stage, Format dtype = Format::fp16) {
+  RandomProblem p;
+  p.inputs = draw_inputs({2, 4, 2, 21, 27, 5, 6}, dtype, 3);
+  draw_dout(p.inputs, 3);
+  p.options.causal = true;
+  p.options.softcap = 3;
+  p.options.dropout = 0.25;
+  p.inputs.slopes.assign(4, 0.5f);
+  p.inputs.mask.assign(21 * 27, 1);
+  p.config.backward = stage.has_backward();
+  if (stage.takes("br and bc")) p.options.br = 4, p.options.bc = 8;
+  return p;
+}
+
+std::string line_of(const sim::LedgerLine& l) {
+  std::ifstream file(std::string(FLASH_SOURCE_DIR) + "/" + l.file);
+  std::string text;
+  for (std::uint32_t n = 0; n < l.line; ++n) std::getline(file, text);
+  return text;
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+void check_same(const sim::Ledger& a, const sim::Ledger& b) {
+  REQUIRE(a.lines().size() == b.lines().size());
+  for (std::size_t n = 0; n < a.lines().size(); ++n) {
+    const sim::LedgerLine &x = a.lines()[n], &y = b.lines()[n];
+    REQUIRE(std::tie(x.file, x.line, x.tensor, x.access) == std::tie(y.file, y.line, y.tensor, y.access));
+    REQUIRE((x.elements == y.elements && x.bytes == y.bytes));
+  }
+  REQUIRE(a.sram() == b.sram());
+  REQUIRE(a.flops() == b.flops());
+  REQUIRE(a.sram_peak().bytes == b.sram_peak().bytes);
+  REQUIRE(a.sram_peak().worker == b.sram_peak().worker);
+  REQUIRE(a.extra_elements() == b.extra_elements());
+}
+
+}  // namespace
+
+TEST_CASE("each counted line is the source line that moves the tensor", "[ledger]") {
+  for (const Stage& stage : stages()) {
+    const RandomProblem p = rich_problem(stage);
+    const RunResult result = run(stage, p.inputs, p.options, p.config);
+    std::vector<sim::LedgerLine> lines = result.forward.ledger.lines();
+    if (result.backward) std::ranges::copy(result.backward->ledger.lines(), std::back_inserter(lines));
+    REQUIRE(lines.size() > 8);
+    for (const sim::LedgerLine& l : lines) {
+      const std::string text = line_of(l);
+      INFO(l.file << ":" << l.line << " " << l.tensor << ": " << text);
+      CHECK((l.file.starts_with("stages/" + stage.id + "/") || l.file == "stages/common/score_mask.hpp"));
+      CHECK((contains(text, "p." + l.tensor) || contains(text, "p_." + l.tensor)));
+      CHECK(contains(text, l.access == Access::read ? "load(" : l.access == Access::write ? "store(" : "accumulate("));
+    }
+  }
+}
+
+TEST_CASE("the sums over lines and tensors equal a stage's totals", "[ledger]") {
+  for (const Stage& stage : stages()) {
+    const RandomProblem p = rich_problem(stage);
+    const RunResult result = run(stage, p.inputs, p.options, p.config);
+    for (const Pass* pass : {&result.forward, result.backward ? &*result.backward : &result.forward}) {
+      const sim::Ledger& ledger = pass->ledger;
+      std::map<Access, Index> of_lines, of_tensors;
+      Index bytes = 0, bytes_of_tensors = 0;
+      for (const sim::LedgerLine& l : ledger.lines()) {
+        of_lines[l.access] += l.elements;
+        bytes += (l.access == Access::rmw ? 2 : 1) * l.bytes;
+      }
+      for (const auto& [tensor, n] : ledger.bytes_by_tensor()) bytes_of_tensors += n;
+      for (const Access access : {Access::read, Access::write, Access::rmw}) {
+        for (const auto& [tensor, n] : ledger.by_tensor(access)) of_tensors[access] += n;
+        CHECK(of_lines[access] == ledger.total(access));
+        CHECK(of_tensors[access] == ledger.total(access));
+      }
+      CHECK(ledger.elements() == of_lines[Access::read] + of_lines[Access::write] + 2 * of_lines[Access::rmw]);
+      CHECK((ledger.bytes() == bytes && ledger.bytes() == bytes_of_tensors));
+    }
+  }
+}
+
+// ---- observers
+
+TEST_CASE("observers get every event with its tile", "[ledger]") {
+  for (const Stage& stage : stages()) {
+    RandomProblem p = rich_problem(stage);
+    const Shape& s = p.shape();
+    std::map<EventKind, std::map<std::string, Index>> moved;
+    Index worker = 0, computed = 0;
+    p.config.observer = [&](const Event& e) {
+      const Index size = e.rows.size() * e.cols.size();
+      REQUIRE((e.rows.begin >= 0 && e.cols.begin >= 0 && e.values.rows == e.rows.size()));
+      REQUIRE((e.batch < s.batch && e.head < s.heads));
+      if (e.worker < worker) REQUIRE(e.worker == 0);  // a new launch
+      worker = e.worker;
+      if (e.kind == EventKind::compute) {
+        ++computed;
+        return;
+      }
+      moved[e.kind][e.name] += size;
+      REQUIRE(e.rows.end <= (std::string(e.name) == "slopes" ? 1 : std::max(s.Nq, s.Nk)));
+    };
+    const RunResult observed = run(stage, p.inputs, p.options, p.config);
+    p.config.observer = nullptr;
+    const RunResult alone = run(stage, p.inputs, p.options, p.config);
+
+    const std::pair<EventKind, Access> kinds[] = {
+        {EventKind::load, Access::read}, {EventKind::store, Access::write}, {EventKind::accumulate, Access::rmw}};
+    for (const auto& [kind, access] : kinds) {
+      auto counted = alone.forward.ledger.by_tensor(access);
+      if (alone.backward)
+        for (const auto& [tensor, n] : alone.backward->ledger.by_tensor(access)) counted[tensor] += n;
+      INFO(stage.id);
+      CHECK(moved[kind] == counted);
+    }
+    CHECK(computed > 0);
+    check_same(observed.forward.ledger, alone.forward.ledger);
+    CHECK(observed.outputs.o == alone.outputs.o);
+    CHECK(observed.outputs.dk == alone.outputs.dk);
+  }
+}
+
+TEST_CASE("tile coordinates say where a tile lies and its values are there", "[ledger]") {
+  RandomProblem p = rich_problem(find_stage("3"), Format::fp64);
+  const Shape& s = p.shape();
+  std::map<std::string, std::vector<sim::Range>> loads;
+  p.config.observer = [&](const Event& e) {
+    if (e.kind != EventKind::load || e.worker != 5) return;
+    CHECK((e.batch == 1 && e.head == 1));
+    loads[e.name].push_back(e.rows);
+    if (std::string(e.name) != "K") return;
+    const Index kv_head = 0, row = (e.batch * s.kv_heads + kv_head) * s.Nk + e.rows.begin;
+    for (Index j = 0; j < e.values.rows; ++j)
+      for (Index c = 0; c < e.values.cols; ++c) REQUIRE(e.values(j, c) == p.inputs.k[(row + j) * s.d + c]);
+  };
+  run(find_stage("3"), p.inputs, p.options, p.config);
+  CHECK(loads["K"] == std::vector<sim::Range>{{0, 8}, {8, 16}, {16, 24}, {24, 27}});
+  CHECK(loads["V"] == loads["K"]);
+  CHECK(loads["Q"].size() == loads["m"].size());
+}
+
+TEST_CASE("without an observer nothing is called", "[ledger]") {
+  Machine<float> machine;
+  int calls = 0;
+  const auto tile = [](Worker<float>& w) {
+    Tile t = w.zeros("t", 2, 2);
+    t += t;
+  };
+  machine.observe([&](const Event&) { ++calls; });
+  machine.parallel({}, tile);
+  const int observed = calls;
+  CHECK(observed > 0);
+  machine.observe(nullptr);
+  machine.parallel({1, 8, 8}, tile);
+  CHECK(calls == observed);
+}
+
+// ---- threads and count-only
+
+TEST_CASE("a stage's ledger and outputs do not depend on threads", "[ledger]") {
+  for (const Stage& stage : stages()) {
+    RandomProblem p = rich_problem(stage, Format::bf16);
+    p.config.machine.threads = 1;
+    const RunResult one = run(stage, p.inputs, p.options, p.config);
+    for (const int threads : {2, 5, 16}) {
+      p.config.machine.threads = threads;
+      const RunResult many = run(stage, p.inputs, p.options, p.config);
+      check_same(many.forward.ledger, one.forward.ledger);
+      CHECK((many.outputs.o == one.outputs.o && many.outputs.lse == one.outputs.lse));
+      if (!one.backward) continue;
+      check_same(many.backward->ledger, one.backward->ledger);
+      CHECK((many.outputs.dq == one.outputs.dq && many.outputs.dk == one.outputs.dk && many.outputs.dv == one.outputs.dv));
+    }
+  }
+}
+
+namespace {
+
+void check_count_only(std::uint64_t seed, int problems) {
+  Random random(seed);
+  for (const Stage& stage : stages()) {
+    for (int n = 0; n < problems; ++n) {
+      RandomProblem p = random_problem(random, stage, /*count_only=*/false);
+      INFO(stage.id << " " << p.text());
+      const RunResult counted = run(stage, p.inputs, p.options, p.config);
+      p.config.machine.count_only = true;
+      const RunResult count_only = run(stage, p.inputs, p.options, p.config);
+      check_same(count_only.forward.ledger, counted.forward.ledger);
+      if (counted.backward) check_same(count_only.backward->ledger, counted.backward->ledger);
+      REQUIRE(count_only.outputs.o.empty());
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("count-only counts the same", "[ledger]") { check_count_only(4, 40); }
+
+TEST_CASE("count-only counts the same on many problems", "[ledger][full]") { check_count_only(5, 300); }
+
+TEST_CASE("count-only takes no memory", "[ledger]") {
+  for (const Stage& stage : stages()) {
+    RandomProblem p;
+    p.inputs.shape = {1, 1, 1, 1 << 22, 1 << 22, 64, 64};  // S alone would be 64 TiB
+    p.config.machine.count_only = true;
+    p.config.backward = stage.has_backward();
+    if (stage.takes("br and bc")) p.options.br = p.options.bc = 1 << 20;
+    CHECK(run(stage, p.inputs, p.options, p.config).forward.ledger.flops().matmul == 4 * 64 * (Index(1) << 44));
+  }
+}

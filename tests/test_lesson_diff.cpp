@@ -1,0 +1,233 @@
+// The diff is the lesson: what a stage changes in the program it extends stays small and where stage.json says.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "stages/common/registry.hpp"
+#include "tests/catch.hpp"
+
+using namespace flash;
+
+namespace {
+
+const std::filesystem::path kStages = std::filesystem::path(FLASH_SOURCE_DIR) / "stages";
+
+using Lines = std::vector<std::string>;
+
+Lines lines_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  Lines lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+/// One source file of a lesson, "03_online_softmax/forward", and what stage.json says of it.
+struct Lesson {
+  const Stage& stage;
+  std::string name;
+  bool backward;
+  const ProgramFacts& facts;
+};
+
+std::filesystem::path file_of(const std::string& name) { return kStages / (name + ".hpp"); }
+
+std::vector<Lesson> lessons() {
+  std::vector<Lesson> all;
+  for (const Stage& stage : stages()) {
+    all.push_back({stage, stage.id + "/forward", false, stage.forward_facts});
+    if (stage.has_backward()) all.push_back({stage, stage.id + "/backward", true, stage.backward_facts});
+  }
+  return all;
+}
+
+std::vector<Lesson> extending() {
+  std::vector<Lesson> all;
+  for (const Lesson& lesson : lessons())
+    if (!lesson.facts.extends.empty()) all.push_back(lesson);
+  return all;
+}
+
+// ---- banners and sections
+
+/// "load" of "  // ---- load", "pass: softmax" of "// == pass: softmax"; empty for any other line.
+std::string banner(const std::string& line) {
+  static const std::regex pattern(R"(\s*// (?:----|==) (.*\S)\s*)");
+  std::smatch match;
+  return std::regex_match(line, match, pattern) ? match[1].str() : "";
+}
+
+/// For each line the section it belongs to. Above the first banner of a function that is "grid"; what stands outside
+/// functions (head comment, includes, namespace, the SRAM inequality) belongs to none.
+Lines sections_of(const Lines& lines) {
+  Lines sections;
+  std::string section;
+  bool inside = false;
+  for (std::size_t n = 0; n < lines.size(); ++n) {
+    const std::string& line = lines[n];
+    const bool opens = line.starts_with("template ");
+    if (opens && (n == 0 || !lines[n - 1].starts_with("// =="))) section = "grid";
+    if (opens) inside = true;
+    const std::string own = banner(line);
+    if (!own.empty()) section = own;
+    sections.push_back(inside || !own.empty() ? section : "");
+    if (line == "}") inside = false;
+  }
+  return sections;
+}
+
+// ---- differences
+
+struct Change {
+  std::string section, text;
+  char sign;
+};
+
+/// Added and removed non-blank lines, indentation ignored, with the section that each has in its own file.
+std::vector<Change> changes(const std::string& from, const std::string& to) {
+  const std::string command = fmt::format("diff -U0 -w '{}' '{}'", file_of(from).string(), file_of(to).string());
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  const Lines old_sections = sections_of(lines_of(file_of(from))), new_sections = sections_of(lines_of(file_of(to)));
+  static const std::regex hunk(R"(@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@.*)");
+  std::vector<Change> all;
+  std::size_t old_line = 0, new_line = 0;
+  std::array<char, 4096> buffer{};
+  for (int header = 2; std::fgets(buffer.data(), buffer.size(), pipe.get());) {
+    std::string line(buffer.data());
+    line.erase(line.find_last_not_of('\n') + 1);
+    std::smatch match;
+    if (header-- > 0) continue;  // names of the files
+    if (std::regex_match(line, match, hunk)) {
+      old_line = std::stoul(match[1]), new_line = std::stoul(match[2]);
+      continue;
+    }
+    const bool removed = line[0] == '-';
+    const std::string& section = removed ? old_sections.at(old_line++ - 1) : new_sections.at(new_line++ - 1);
+    if (line.find_first_not_of(" \t", 1) != std::string::npos) all.push_back({section, line.substr(1), line[0]});
+  }
+  return all;
+}
+
+std::size_t columns(const std::string& line) {  // of UTF-8
+  return static_cast<std::size_t>(std::ranges::count_if(line, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string without_comments(const std::string& line) { return line.substr(0, line.find("//")); }
+
+}  // namespace
+
+TEST_CASE("a program extends the nearest earlier one of its direction", "[lesson]") {
+  std::string forward, backward;
+  for (const Lesson& lesson : lessons()) {
+    std::string& nearest = lesson.backward ? backward : forward;
+    CHECK(lesson.facts.extends == nearest);
+    nearest = lesson.name;
+  }
+}
+
+TEST_CASE("changed lines stay within the lesson's budget", "[lesson]") {
+  const std::set<std::string> new_loop_nest{"02_tiling/forward", "03_online_softmax/forward",
+                                            "04_recomputed_backward/backward"};
+  for (const Lesson& lesson : extending()) {
+    const auto count = static_cast<int>(changes(lesson.facts.extends, lesson.name).size());
+    fmt::print("{} changes {} lines of {} (budget {})\n", lesson.name, count, lesson.facts.extends, lesson.facts.budget);
+    INFO(lesson.name);
+    CHECK(count > 0);
+    CHECK(count <= lesson.facts.budget);
+    CHECK(lesson.facts.budget <= (new_loop_nest.contains(lesson.name) ? 110 : 60));
+  }
+}
+
+TEST_CASE("a lesson changes only the sections it names", "[lesson]") {
+  for (const Lesson& lesson : extending()) {
+    std::set<std::string> touched;
+    for (const Change& change : changes(lesson.facts.extends, lesson.name)) {
+      if (change.section.empty()) continue;
+      INFO(lesson.name << ", section " << change.section << ": " << change.sign << change.text);
+      CHECK(std::ranges::count(lesson.facts.sections, change.section) == 1);
+      touched.insert(change.section);
+    }
+    for (const std::string& named : lesson.facts.sections) {
+      INFO(lesson.name << " names section " << named << " and leaves it as it was");
+      CHECK(touched.contains(named));
+    }
+  }
+}
+
+TEST_CASE("banners are the vocabulary", "[lesson]") {
+  const std::set<std::string> forward{"load", "scores", "mask", "softmax", "accumulate", "store", "quantise"};
+  const std::set<std::string> backward{"load", "scores", "mask", "probabilities", "dV",      "dP",
+                                       "dS",   "dQ",     "dK",   "store",         "quantise"};
+  static const std::regex of_a_tile(R"((\S+) \(\w+[+-]?\d*\))"), of_a_function(R"((pass|role): .+)");
+  for (const Lesson& lesson : lessons()) {
+    int banners = 0;
+    for (const std::string& line : lines_of(file_of(lesson.name))) {
+      std::string word = banner(line);
+      if (word.empty()) continue;
+      ++banners;
+      std::smatch match;
+      if (std::regex_match(word, match, of_a_tile)) word = match[1].str();
+      INFO(lesson.name << ": " << line);
+      const bool known = (lesson.backward ? backward : forward).contains(word);
+      CHECK((line.find("// ==") == std::string::npos ? known : std::regex_match(word, of_a_function)));
+    }
+    INFO(lesson.name);
+    CHECK(banners >= 4);
+  }
+}
+
+TEST_CASE("a head comment of at most eight lines says what the lesson is", "[lesson]") {
+  for (const Lesson& lesson : lessons()) {
+    const Lines lines = lines_of(file_of(lesson.name));
+    std::size_t head = 0;
+    std::string text;
+    while (head < lines.size() && lines[head].starts_with("//")) text += lines[head++] + "\n";
+    INFO(lesson.name << "\n" << text);
+    CHECK(head >= 1);
+    CHECK(head <= 8);
+    for (const char* part : {"Extends", "What it costs: ", "The ledger must"}) CHECK(text.find(part) != std::string::npos);
+    CHECK(lines[head] == "#pragma once");
+  }
+}
+
+TEST_CASE("lessons stand by themselves", "[lesson]") {
+  static const std::regex condition(R"(\s*#\s*(if|ifdef|ifndef|elif|else|define)\b.*)"),
+      include(R"re(#include "stages/(?!common/).*)re"), numbered(R"(\b\w*(stage|step)_?\d\w*|\b\w*_0?[1-9]\b|\b[A-Za-z]+0[1-9]\w*)");
+  for (const Lesson& lesson : lessons()) {
+    const Lines lines = lines_of(file_of(lesson.name));
+    for (const std::string& line : lines) {
+      INFO(lesson.name << ": " << line);
+      CHECK(!std::regex_match(line, condition));
+      CHECK(!std::regex_match(line, include));
+      CHECK(!std::regex_search(without_comments(line), numbered));
+    }
+    const std::string space = fmt::format("namespace flash::{} {{", lesson.stage.name());
+    CHECK(std::ranges::count(lines, space) == 1);
+  }
+}
+
+TEST_CASE("a stage has its files, of lines that fit a screen", "[lesson]") {
+  for (const Stage& stage : stages()) {
+    const std::filesystem::path folder = kStages / stage.id;
+    for (const char* file : {"lesson.md", "stage.json", "forward.hpp"}) {
+      INFO(stage.id << " " << file);
+      CHECK(std::filesystem::exists(folder / file));
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (entry.path().extension() == ".md") continue;  // prose
+      std::size_t number = 0;
+      for (const std::string& line : lines_of(entry.path())) {
+        INFO(entry.path().string() << ":" << ++number);
+        CHECK(columns(line) <= 120);
+      }
+    }
+  }
+}
