@@ -122,8 +122,7 @@ void add_run(CLI::App& program, int& status) {
   run->add_flag("--check", c->problem.check, "compare with the fp64 oracle; exit status 1 beyond the tolerance")->group(output);
   run->add_flag("--json", c->json, "one JSON document (docs/schema/run.schema.json)")->group(output);
   run->add_flag("--steps", c->steps, "every tile and value of a small run, in order")->group(output);
-  run->add_option("--out", c->out, "folder for o.npy, lse.npy and with --backward dq, dk, dv (and do)")
-      ->type_name("DIR")->group(output);
+  add_text_option(*run, "--out", c->out, "DIR", "folder for o.npy, lse.npy and with --backward dq, dk, dv (and do)", output);
   run->footer("Example: flashsteps run 03 --n 256 --d 64 --causal --sram 64KiB --check");
   run->callback([c, &status] { status = execute(*c); });
 }

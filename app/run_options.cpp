@@ -82,26 +82,15 @@ void add_real(CLI::App& c, const std::string& name, Real& to, const char* help, 
       ->type_name("X")->group(group);
 }
 
-void add_text(CLI::App& c, const std::string& name, std::string& to, const char* type, const char* help, const char* group) {
-  c.add_option_function<std::string>(
-       name,
-       [&to, name](const std::string& s) {
-         if (s.empty()) throw Refused(fmt::format("{} was given nothing; give a value or leave the option out", name));
-         to = s;
-       },
-       help)
-      ->type_name(type)->group(group);
-}
-
 void add_switch(CLI::App& c, const std::string& name, bool& to, const char* help, const char* group) {
   c.add_flag(name, to, help)->group(group);
 }
 
 void add_input_options(CLI::App& c, RunOptions& t) {
   const char* files = "Input: files, sizes, or an example";
-  add_text(c, "--q", t.q, "FILE", "queries, .npy of float32 (or 16, 64): [N,d], [H,N,d] or [B,H,N,d]", files);
-  add_text(c, "--k", t.k, "FILE", "keys; fewer heads than q: grouped-query attention", files);
-  add_text(c, "--v", t.v, "FILE", "values, [..,dv]", files);
+  add_text_option(c, "--q", t.q, "FILE", "queries, .npy of float32 (or 16, 64): [N,d], [H,N,d] or [B,H,N,d]", files);
+  add_text_option(c, "--k", t.k, "FILE", "keys; fewer heads than q: grouped-query attention", files);
+  add_text_option(c, "--v", t.v, "FILE", "values, [..,dv]", files);
   add_whole(c, "--n", t.n, "queries (512), drawn at random", files);
   add_whole(c, "--nk", t.nk, "keys (as many as queries)", files);
   add_whole(c, "--d", t.d, "channels of q and k (64)", files);
@@ -110,20 +99,20 @@ void add_input_options(CLI::App& c, RunOptions& t) {
   add_whole(c, "--heads", t.heads, "query heads (1)", files);
   add_whole(c, "--kv-heads", t.kv_heads, "key and value heads; they divide the query heads (as many)", files);
   add_seed(c, "--seed", t.seed, "of what is drawn (0); dO is drawn from seed + 1", files);
-  add_text(c, "--example", t.example, "NAME", "hand: N=4, d=2, scale 1, tiles 2 x 2; minilm: 12 heads of a real model, N=512, d=32", files);
+  add_text_option(c, "--example", t.example, "NAME", "hand: N=4, d=2, scale 1, tiles 2 x 2; minilm: 12 heads of a real model, N=512, d=32", files);
   add_switch(c, "--backward", t.backward, "the backward pass too: dQ, dK, dV", files);
-  add_text(c, "--dout", t.dout, "FILE", "gradient of o for --backward (drawn without it)", files);
+  add_text_option(c, "--dout", t.dout, "FILE", "gradient of o for --backward (drawn without it)", files);
 }
 
 void add_attention_options(CLI::App& c, RunOptions& t) {
   const char* attention = "Attention: query i is centred on key i + (Nk - N)";
   add_switch(c, "--causal", t.causal, "a query sees the keys up to its centre", attention);
-  add_text(c, "--window", t.window, "L,R", "and only L keys before, R after its centre, ends included; negative: no limit", attention);
+  add_text_option(c, "--window", t.window, "L,R", "and only L keys before, R after its centre, ends included; negative: no limit", attention);
   add_real(c, "--scale", t.scale, "factor of the scores (1/sqrt(d))", attention);
   add_real(c, "--softcap", t.softcap, "C: s becomes C tanh(s/C); 0: off", attention);
-  add_text(c, "--alibi", t.alibi, "FILE", "one slope for each query head: slope x distance is subtracted", attention);
-  add_text(c, "--mask", t.mask, "FILE", "[N,Nk], [H,N,Nk] or [B,H,N,Nk], bool, uint8 or float32: nonzero may attend", attention);
-  add_text(c, "--block-mask", t.block_mask, "FILE", "[Tr,Tc], nonzero tiles are computed; needs --br and --bc", attention);
+  add_text_option(c, "--alibi", t.alibi, "FILE", "one slope for each query head: slope x distance is subtracted", attention);
+  add_text_option(c, "--mask", t.mask, "FILE", "[N,Nk], [H,N,Nk] or [B,H,N,Nk], bool, uint8 or float32: nonzero may attend", attention);
+  add_text_option(c, "--block-mask", t.block_mask, "FILE", "[Tr,Tc], nonzero tiles are computed; needs --br and --bc", attention);
   add_real(c, "--dropout", t.dropout, "probability to drop an entry of P (0)", attention);
   add_seed(c, "--dropout-seed", t.dropout_seed, "of the dropout (0)", attention);
   add_switch(c, "--allow-nonfinite", t.allow_nonfinite, "take NaN and infinity: rows that see one become NaN", attention);
@@ -131,10 +120,10 @@ void add_attention_options(CLI::App& c, RunOptions& t) {
 
 void add_machine_options(CLI::App& c, RunOptions& t) {
   const char* machine = "Machine";
-  add_text(c, "--on", t.on, "NAME", "where it runs (cpu; vgpu and gpu are not built yet)", machine);
-  add_text(c, "--dtype", t.dtype, "NAME", "fp64, fp32 (default), fp16 or bf16; sums are kept in fp32", machine);
-  add_text(c, "--sram", t.sram, "SIZE", "of the SRAM (64KiB): bytes, or with B, KiB = KB = 1024 bytes, MiB, GiB, el = elements", machine);
-  add_text(c, "--budget", t.budget, "NAME", "paper (default): Algorithm 1's tiles, may overflow; strict: the largest that fit", machine);
+  add_text_option(c, "--on", t.on, "NAME", "where it runs (cpu; vgpu and gpu are not built yet)", machine);
+  add_text_option(c, "--dtype", t.dtype, "NAME", "fp64, fp32 (default), fp16 or bf16; sums are kept in fp32", machine);
+  add_text_option(c, "--sram", t.sram, "SIZE", "of the SRAM (64KiB): bytes, or with B, KiB = KB = 1024 bytes, MiB, GiB, el = elements", machine);
+  add_text_option(c, "--budget", t.budget, "NAME", "paper (default): Algorithm 1's tiles, may overflow; strict: the largest that fit", machine);
   add_whole(c, "--br", t.br, "rows of a tile (queries); with --bc, in place of the budget's; not for 01", machine);
   add_whole(c, "--bc", t.bc, "columns of a tile (keys)", machine);
   add_switch(c, "--first-touch", t.first_touch, "03: the first visit makes O, l, m; none are initialised in HBM", machine);
@@ -227,6 +216,18 @@ void set_blocks(const RunOptions& t, const Stage& stage, Options& o) {
 }
 
 }  // namespace
+
+void add_text_option(CLI::App& command, const std::string& name, std::string& to, const char* type, const char* help,
+                     const char* group) {
+  command.add_option_function<std::string>(
+       name,
+       [&to, name](const std::string& s) {
+         if (s.empty()) throw Refused(fmt::format("{} was given nothing; give a value or leave the option out", name));
+         to = s;
+       },
+       help)
+      ->type_name(type)->group(group);
+}
 
 Index parse_sram(std::string_view text, Format dtype) {
   std::size_t digits = 0;

@@ -31,6 +31,10 @@ struct RunOptions {
 /// Adds STAGE and the options to `command`; those of later stages too, which are refused by name when used.
 void add_run_options(CLI::App& command, RunOptions& typed);
 
+/// An option that takes a text into `to`; an empty one is refused.
+void add_text_option(CLI::App& command, const std::string& name, std::string& to, const char* type, const char* help,
+                     const char* group);
+
 /// A problem that can be run.
 struct Asked {
   const Stage* stage = nullptr;

@@ -45,12 +45,15 @@ std::string with_thousands(Index n) {
   return digits;
 }
 
-/// A dotted vertical line at M with words at the height `graph_y` of the plot.
-std::string vertical_mark(Index M, const std::string& words, double graph_y, const std::string& side) {
+std::string vertical_line(Index M) {
   return fmt::format(
-      "set arrow from first {0}, graph 0 to first {0}, graph 1 nohead dashtype 3 linewidth 1 linecolor 'gray40'\n"
-      "set label {1} at first {0}, graph {2} {3} offset character {4}, 0\n",
-      M, quoted(words), graph_y, side, side == "left" ? 0.6 : -0.6);
+      "set arrow from first {0}, graph 0 to first {0}, graph 1 nohead dashtype 3 linewidth 1 linecolor 'gray40'\n", M);
+}
+
+/// A dotted vertical line at M with words at its foot.
+std::string vertical_mark(Index M, const std::string& words, const std::string& side) {
+  return vertical_line(M) + fmt::format("set label {1} at first {0}, graph 0.03 {2} offset character {3}, 0\n", M,
+                                        quoted(words), side, side == "left" ? 0.6 : -0.6);
 }
 
 std::string axes(const TrafficFigure& f, const std::string& svg_path) {
@@ -72,21 +75,23 @@ std::string axes(const TrafficFigure& f, const std::string& svg_path) {
       quoted(svg_path), with_thousands(f.N), f.d, 3 * f.d, 10 * f.N * f.d, 2 * f.N * f.d);
 }
 
-std::string crossover_mark(const Crossover& c, const std::string& other, double graph_y) {
+/// A circle where the curves cross, with words beside it.
+std::string crossover_mark(const Crossover& c, const std::string& other) {
   if (c.M == 0) return {};
   const double over_d2 = static_cast<double>(c.M) / static_cast<double>(c.d * c.d);
   const std::string meaning = c.M == 4 * c.d ? "4d" : fmt::format("{:.2f} d²", over_d2);
-  return vertical_mark(c.M, fmt::format("03 below {} from M = {} = {}", other, with_thousands(c.M), meaning), graph_y,
-                       "left") +
+  const std::string words = fmt::format("03 below {} from M = {} = {}", other, with_thousands(c.M), meaning);
+  return vertical_line(c.M) +
          fmt::format(
-             "set object circle at first {}, {} size graph 0.015 front fillstyle empty border linecolor 'black' "
-             "linewidth 2\n",
-             c.M, c.first);
+             "set object circle at first {0}, {1} size graph 0.015 front fillstyle empty border linecolor 'black' "
+             "linewidth 2\n"
+             "set label {2} at first {0}, {1} left offset character 2.2, 0.9\n",
+             c.M, c.first, quoted(words));
 }
 
 std::string marks(const TrafficFigure& f) {
-  return vertical_mark(4 * f.d, "M = 4d", 0.03, "left") + vertical_mark(f.N * f.d, "M = Nd", 0.03, "right") +
-         crossover_mark(f.against_materialized, "01", 0.62) + crossover_mark(f.against_tiled, "02", 0.20);
+  return vertical_mark(4 * f.d, "M = 4d", "left") + vertical_mark(f.N * f.d, "M = Nd", "right") +
+         crossover_mark(f.against_materialized, "01") + crossover_mark(f.against_tiled, "02");
 }
 
 }  // namespace
@@ -101,6 +106,8 @@ std::string gnuplot_script(const TrafficFigure& f, const std::string& svg_path) 
     plots += fmt::format("$curve{} using 1:2 with linespoints linecolor 'black' dashtype {} pointtype {} title {}, ", i,
                          i + 1, 4 + 2 * i, quoted(f.curves[i].title));
   }
+  plots += fmt::format("{0}*{1}**2*{2}**2/x with lines dashtype 2 linecolor 'gray50' title 'Theorem 2: (12 + 16/d)N²d²/M', ",
+                       12 + 16 / static_cast<double>(f.d), static_cast<double>(f.N), static_cast<double>(f.d));
   const Index materialized = 4 * f.N * f.N + 4 * f.N * f.d, floor = 4 * f.N * f.d;
   plots += fmt::format("{} with lines linewidth 3 linecolor 'gray50' title '01 materialized, ideal: 4N² + 4Nd', ",
                        materialized);

@@ -112,8 +112,7 @@ class BoundsPass {
       errors.s.push_back(s);
     }
     const double size = std::max(1.0, std::abs(row.lse));
-    const double visits =
-        4 + std::sqrt(static_cast<double>(row.keys.size())) / 2;  // some stages round LSE at each tile
+    const double visits = 4 + std::sqrt(static_cast<double>(row.keys.size())) / 2;  // where each rounds LSE
     errors.lse = {row.lse, std::log1p(moved) + 8 * summed_.unit * size,
                   in_epsilons(visits * summed_.unit * size) + std::sqrt(squares)};
 

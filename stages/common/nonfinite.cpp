@@ -47,9 +47,13 @@ void mark_nonfinite(const NonfiniteRows& bad, const Inputs& in, const Options& o
         const Index row = (b * s.heads + h) * s.Nq + i;
         const Index first_key = (b * s.kv_heads + rules::kv_head(h, s.heads, s.kv_heads)) * s.Nk;
         if (!sees.any(b, h, i)) continue;  // O = 0, LSE = −∞, no gradient, whatever q and dO hold
-        bool forward = bad.q[row];
-        for (Index j = 0; j < s.Nk && !forward; ++j)
-          forward = (bad.k[first_key + j] || bad.v[first_key + j]) && sees(b, h, i, j);
+        bool sees_any = false, forward = false;
+        for (Index j = 0; j < s.Nk; ++j) {
+          if (!sees(b, h, i, j)) continue;
+          sees_any = true;
+          forward = forward || bad.q[row] || bad.k[first_key + j] || bad.v[first_key + j];
+        }
+        if (!sees_any) continue;  // O = 0, LSE = −∞ whatever its q
         if (forward) {
           mark(out.o, row, s.dv);
           mark(out.lse, row, 1);

@@ -252,7 +252,8 @@ void append_element(Bytes& bytes, double value, std::string_view descr) {
 /// Files on their way into a directory. Until `commit` has ended well, the destructor takes everything back.
 class Replacement {
  public:
-  explicit Replacement(const fs::path& directory) : directory_(fs::absolute(directory).lexically_normal()) {}
+  explicit Replacement(const fs::path& directory)
+      : directory_(fs::absolute(directory).lexically_normal()), as_given_(directory) {}
   Replacement(const Replacement&) = delete;
   Replacement& operator=(const Replacement&) = delete;
 
@@ -264,7 +265,7 @@ class Replacement {
   void add(const std::string& name, const Bytes& content) {
     File file{directory_ / name, temporary(name, "new"), temporary(name, "old")};
     if (fs::exists(file.target) && !fs::is_regular_file(file.target)) {
-      throw Refused(fmt::format("{}: it is not a regular file; choose another directory", file.target.string()));
+      throw Refused(fmt::format("{}: it is not a regular file; choose another directory", (as_given_ / name).string()));
     }
     files_.push_back(file);
     std::ofstream stream(file.fresh, std::ios::binary | std::ios::trunc);
@@ -272,7 +273,7 @@ class Replacement {
     stream.close();
     if (!stream) {
       throw Refused(fmt::format("{}: it can't be written; free space or choose a directory that is writable",
-                                file.target.string()));
+                                (as_given_ / name).string()));
     }
   }
 
@@ -319,6 +320,7 @@ class Replacement {
   }
 
   fs::path directory_;
+  fs::path as_given_;                // for messages
   std::vector<fs::path> created_;  // innermost first
   std::vector<File> files_;
   bool committed_ = false;
