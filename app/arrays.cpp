@@ -21,8 +21,9 @@ std::string shown(const std::vector<Index>& shape) { return fmt::format("[{}]", 
 Array read_reals(const std::string& file) {
   Array array = read_npy(file);
   if (!array.descr.starts_with("<f"))
-    throw Refused(fmt::format("{}: real numbers were expected, but its type is {}; save it as float32, float16 or float64",
-                              file, array.descr));
+    throw Refused(
+        fmt::format("{}: real numbers were expected, but its type is {}; save it as float32, float16 or float64", file,
+                    array.descr));
   return array;
 }
 
@@ -35,9 +36,10 @@ std::vector<std::uint8_t> read_flags(const std::string& file, std::vector<Index>
   std::vector<std::uint8_t> flags(array.data.size());
   for (std::size_t n = 0; n < flags.size(); ++n) {
     if (!std::isfinite(array.data[n]))
-      throw Refused(fmt::format("{}: element {} of the mask is {}, but a mask here is not added to the scores; save nonzero "
-                                "where a query may attend and 0 elsewhere",
-                                file, n, array.data[n]));
+      throw Refused(
+          fmt::format("{}: element {} of the mask is {}, but a mask here is not added to the scores; save nonzero "
+                      "where a query may attend and 0 elsewhere",
+                      file, n, array.data[n]));
     flags[n] = array.data[n] != 0;
   }
   shape = array.shape;
@@ -112,9 +114,11 @@ void refuse_two_sources(const RunOptions& typed) {
   const bool files = !typed.q.empty() || !typed.k.empty() || !typed.v.empty();
   const bool sizes = typed.n || typed.nk || typed.d || typed.dv || typed.batch || typed.heads || typed.kv_heads;
   if (files + sizes + !typed.example.empty() > 1)
-    throw Refused("the input was described in two ways; give files (--q, --k, --v), or sizes (--n, --d ...), or --example");
+    throw Refused(
+        "the input was described in two ways; give files (--q, --k, --v), or sizes (--n, --d ...), or --example");
   if (!typed.example.empty() && typed.example != "hand" && typed.example != "minilm")
-    throw Refused(fmt::format("the example \"{}\" was asked, but there is no such example; take hand or minilm", typed.example));
+    throw Refused(
+        fmt::format("the example \"{}\" was asked, but there is no such example; take hand or minilm", typed.example));
 }
 
 void read_dout(const RunOptions& typed, Asked& asked) {
@@ -151,8 +155,8 @@ void round_to_format(Asked& asked) {
 void read_slopes(const std::string& file, Inputs& in) {
   const Array array = read_reals(file);
   if (array.shape != std::vector<Index>{in.shape.heads})
-    throw Refused(fmt::format("{}: its shape is {}, but ALiBi takes one slope for each query head, [{}]; give as many", file,
-                              shown(array.shape), in.shape.heads));
+    throw Refused(fmt::format("{}: its shape is {}, but ALiBi takes one slope for each query head, [{}]; give as many",
+                              file, shown(array.shape), in.shape.heads));
   in.slopes.assign(array.data.begin(), array.data.end());
   for (std::size_t h = 0; h < in.slopes.size(); ++h)
     if (!std::isfinite(in.slopes[h]))
@@ -213,12 +217,14 @@ void read_block_mask(const std::string& file, Asked& asked) {
   const Options& o = asked.options;
   const Shape& s = asked.inputs.shape;
   if (o.br == 0)
-    throw Refused("--block-mask was given without --br and --bc, but its shape [Tr,Tc] depends on the tiles; give both");
+    throw Refused(
+        "--block-mask was given without --br and --bc, but its shape [Tr,Tc] depends on the tiles; give both");
   std::vector<Index> shape;
   asked.inputs.block_mask = read_flags(file, shape);
   if (const std::vector<Index> tiles{sim::ceil_div(s.Nq, o.br), sim::ceil_div(s.Nk, o.bc)}; shape != tiles)
-    throw Refused(fmt::format("{}: its shape is {}, but tiles of {} x {} make a block mask of {}; give one of that shape",
-                              file, shown(shape), o.br, o.bc, shown(tiles)));
+    throw Refused(
+        fmt::format("{}: its shape is {}, but tiles of {} x {} make a block mask of {}; give one of that shape", file,
+                    shown(shape), o.br, o.bc, shown(tiles)));
 }
 
 }  // namespace flash::app

@@ -26,7 +26,8 @@ class TemporaryFile {
   int descriptor() const { return fileno(file_.get()); }
 
   void write(std::string_view text) {
-    if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() || std::fflush(file_.get()) != 0) complain();
+    if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() || std::fflush(file_.get()) != 0)
+      complain();
     std::rewind(file_.get());
   }
 

@@ -8,10 +8,10 @@
 namespace flash::app {
 
 struct Child {
-  bool started = false;     ///< false: there is no such program
-  int status = 0;           ///< exit status; 128 + signal where one ended it
-  std::string output;       ///< standard output
-  std::string complaints;   ///< standard error
+  bool started = false;    ///< false: there is no such program
+  int status = 0;          ///< exit status; 128 + signal where one ended it
+  std::string output;      ///< standard output
+  std::string complaints;  ///< standard error
 };
 
 /// Runs `arguments` (the program first, looked up in PATH) with `input` as standard input.

@@ -10,14 +10,14 @@ namespace flash::app {
 namespace {
 
 theory::ClosedFormOptions form_options(const Inputs& in, const Options& o) {
-  return {o.causal,        o.window,      !in.mask.empty(), !in.slopes.empty(), o.softcap > 0,
-          o.first_touch,   in.block_mask};
+  return {o.causal, o.window, !in.mask.empty(), !in.slopes.empty(), o.softcap > 0, o.first_touch, in.block_mask};
 }
 
 theory::Traffic traffic(const sim::Ledger& ledger) {
   theory::Traffic t{ledger.by_tensor(sim::Access::read), ledger.by_tensor(sim::Access::write),
                     ledger.by_tensor(sim::Access::rmw)};
-  for (auto* sums : {&t.read, &t.write, &t.rmw}) std::erase_if(*sums, [](const auto& entry) { return entry.second == 0; });
+  for (auto* sums : {&t.read, &t.write, &t.rmw})
+    std::erase_if(*sums, [](const auto& entry) { return entry.second == 0; });
   return t;
 }
 
@@ -35,8 +35,7 @@ Law law_of(const Pass& pass, const std::string& law, const Inputs& in, const Opt
 
 void add_closed_form(nlohmann::ordered_json& json, const Law& law) {
   if (law.form) {
-    json["closed_form"] = {
-        {"text", law.form->text}, {"elements", law.form->traffic.elements()}, {"equal", law.equal}};
+    json["closed_form"] = {{"text", law.form->text}, {"elements", law.form->traffic.elements()}, {"equal", law.equal}};
   } else {
     json["closed_form"] = nullptr;
     json["why"] = law.why;
@@ -45,7 +44,8 @@ void add_closed_form(nlohmann::ordered_json& json, const Law& law) {
 
 Index visible_pairs(const Inputs& in, const Options& o) {
   const Shape& s = in.shape;
-  if (in.mask.empty()) return theory::visible_pairs(s, form_options(in, o), std::max<Index>(o.br, 1), std::max<Index>(o.bc, 1));
+  if (in.mask.empty())
+    return theory::visible_pairs(s, form_options(in, o), std::max<Index>(o.br, 1), std::max<Index>(o.bc, 1));
   const rules::Visibility sees = visibility(s, o);
   const auto computed = [&](Index i, Index j) {
     return in.block_mask.empty() || in.block_mask[i / o.br * sim::ceil_div(s.Nk, o.bc) + j / o.bc];

@@ -48,14 +48,15 @@ struct Comparison {
 
 std::string source_diff(const Step& a, const Step& b) {
   const std::string root = FLASH_SOURCE_DIR "/";
-  const Child diff = run_child({"diff", "--unified=3", "--ignore-all-space", "--label", a.source(), "--label", b.source(),
-                                "--", root + a.source(), root + b.source()});
+  const Child diff = run_child({"diff", "--unified=3", "--ignore-all-space", "--label", a.source(), "--label",
+                                b.source(), "--", root + a.source(), root + b.source()});
   if (!diff.started)
     throw Refused("a source diff was asked, but there is no program diff; install the package diffutils");
   if (diff.status > 1)
-    throw Refused(fmt::format("a diff of {} and {} was asked, but the program diff said \"{}\"; keep the program together "
-                              "with its sources",
-                              a.source(), b.source(), one_line(diff.complaints)));
+    throw Refused(
+        fmt::format("a diff of {} and {} was asked, but the program diff said \"{}\"; keep the program together "
+                    "with its sources",
+                    a.source(), b.source(), one_line(diff.complaints)));
   return diff.output;
 }
 
@@ -108,9 +109,8 @@ std::string ledger_text(const Comparison& c, const StatedProblem& problem) {
 }
 
 std::string text(const Comparison& c, const StatedProblem& problem) {
-  const std::string source = c.source.empty()
-                                 ? fmt::format("{} and {}: no difference\n", c.a.source(), c.b.source())
-                                 : c.source;
+  const std::string source =
+      c.source.empty() ? fmt::format("{} and {}: no difference\n", c.a.source(), c.b.source()) : c.source;
   return source + "\n" + ledger_text(c, problem);
 }
 
@@ -139,10 +139,10 @@ std::string no_backward(const Stage& a, const Stage& b) {
   if (!a.has_backward() && !b.has_backward()) return "";
   const Stage& with = a.has_backward() ? a : b;
   const std::string& extends = with.backward_facts.extends;
-  return fmt::format("\nBackward: {} has one, {} has not; {}\n", with.id, (a.has_backward() ? b : a).id,
-                     extends.empty() ? "it extends nothing."
-                                     : fmt::format("it extends {}: ./flashsteps diff {} {}", extends, extends.substr(0, 2),
-                                                   with.number()));
+  const std::string instead = extends.empty() ? "it extends nothing."
+                                              : fmt::format("it extends {}:\n  ./flashsteps diff {} {}", extends,
+                                                            extends.substr(0, 2), with.number());
+  return fmt::format("\nBackward: {} has one, {} has not; {}\n", with.id, (a.has_backward() ? b : a).id, instead);
 }
 
 void print_diff(const Stage& a, const Stage& b, bool as_json) {
@@ -153,10 +153,10 @@ void print_diff(const Stage& a, const Stage& b, bool as_json) {
     backward = compare({&a, Direction::backward}, {&b, Direction::backward}, problem);
   if (as_json)
     print_json(Json{{"a", a.id},
-           {"b", b.id},
-           {"problem", to_json(problem)},
-           {"forward", json(forward)},
-           {"backward", backward ? json(*backward) : Json(nullptr)}});
+                    {"b", b.id},
+                    {"problem", to_json(problem)},
+                    {"forward", json(forward)},
+                    {"backward", backward ? json(*backward) : Json(nullptr)}});
   else
     print(text(forward, problem) + (backward ? "\n" + text(*backward, problem) : no_backward(a, b)));
 }

@@ -1,4 +1,5 @@
-// The ledger of one pass for people and programs: JSON as docs/schema/run.schema.json has it, and the view by source line.
+// The ledger of one pass for people and programs: JSON as docs/schema/run.schema.json has it, and the view by source
+// line.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -23,7 +23,8 @@ constexpr Label labels[] = {{"Extends ", &HeadComment::extends},
                             {"The ledger must now say: ", &HeadComment::ledger},
                             {"The ledger must say: ", &HeadComment::ledger}};
 
-/// "02. The change: every pass …" is two parts on one line; a first stage, which extends nothing, has no change to name.
+/// "02. The change: every pass …" is two parts on one line; a first stage, which extends nothing, has no change to
+/// name.
 void split_change(HeadComment& head) {
   const std::size_t end = head.extends.find(". ");
   if (!head.change.empty() || end == std::string::npos) return;
@@ -69,8 +70,8 @@ HeadComment parse_head_comment(std::string_view source, std::string_view file) {
   split_change(head);
   for (const Label& label : labels)
     if ((head.*label.part).empty())
-      throw Refused(fmt::format("the head comment of {} was asked for, but it has no \"{}…\"; add that line", file,
-                                label.words));
+      throw Refused(
+          fmt::format("the head comment of {} was asked for, but it has no \"{}…\"; add that line", file, label.words));
   return head;
 }
 
@@ -80,9 +81,10 @@ std::string read_source(const std::string& path) {
   std::ifstream file(FLASH_SOURCE_DIR "/" + path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file.is_open() || file.bad() || text.empty())
-    throw Refused(fmt::format("{} was to be read in {}, but it can't be; keep the program together with its sources, or "
-                              "build it again where they are",
-                              path, FLASH_SOURCE_DIR));
+    throw Refused(
+        fmt::format("{} was to be read in {}, but it can't be; keep the program together with its sources, or "
+                    "build it again where they are",
+                    path, FLASH_SOURCE_DIR));
   return text;
 }
 

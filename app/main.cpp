@@ -36,12 +36,14 @@ constexpr Waiting waiting[] = {
 };
 
 void add_waiting(CLI::App& program, const Waiting& command) {
-  CLI::App* sub = program.add_subcommand(command.name, fmt::format("{} (waits for {})", command.does, command.for_what));
+  CLI::App* sub =
+      program.add_subcommand(command.name, fmt::format("{} (waits for {})", command.does, command.for_what));
   sub->group("Commands that wait for a later stage of the work")->allow_extras();
   sub->callback([command] {
-    throw Refused(fmt::format("{} was asked, but it waits for {}, not built yet; take one of tour, run, why, diff, "
-                              "theorem2",
-                              command.name, command.for_what));
+    throw Refused(
+        fmt::format("{} was asked, but it waits for {}, not built yet; take one of tour, run, why, diff, "
+                    "theorem2",
+                    command.name, command.for_what));
   });
 }
 
@@ -49,8 +51,9 @@ void add_test(CLI::App& program) {
   CLI::App* test = program.add_subcommand("test", "[--quick | --deep] builds and runs the tests (./flashsteps test)");
   test->group("Commands")->allow_extras();
   test->callback([] {
-    throw Refused("test was asked of the program itself, but the tests are built and run by the launcher; say "
-                  "./flashsteps test in the project's folder");
+    throw Refused(
+        "test was asked of the program itself, but the tests are built and run by the launcher; say "
+        "./flashsteps test in the project's folder");
   });
 }
 
@@ -71,8 +74,10 @@ void require_command(const CLI::App& program, int argc, char** argv) {
   std::vector<std::string> names;
   for (const CLI::App* command : program.get_subcommands({})) names.push_back(command->get_name());
   const std::string_view first = argc > 1 ? argv[1] : "";
-  if (first == "--help" || first == "-h" || first == "--version" || std::ranges::find(names, first) != names.end()) return;
-  const std::string asked = argc > 1 ? fmt::format("\"{}\" was asked, which is no command", first) : "no command was given";
+  if (first == "--help" || first == "-h" || first == "--version" || std::ranges::find(names, first) != names.end())
+    return;
+  const std::string asked =
+      argc > 1 ? fmt::format("\"{}\" was asked, which is no command", first) : "no command was given";
   throw Refused(fmt::format("{}; take one of {}, or --help", asked, fmt::join(names, ", ")));
 }
 

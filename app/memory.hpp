@@ -9,9 +9,9 @@ namespace flash::app {
 struct MemoryUse {
   Format dtype = Format::fp32;
   bool backward = false, count_only = false, check = false;
-  bool from_files = false;      ///< arrays exist even in count-only mode
+  bool from_files = false;  ///< arrays exist even in count-only mode
   Index mask_elements = 0;
-  Index Br = 0, Bc = 0;         ///< tiles; 0: whole matrices
+  Index Br = 0, Bc = 0;  ///< tiles; 0: whole matrices
 };
 
 /// Throws Refused where a size is negative or so large that operations and bytes leave 64 bits, for heads = 0 or d = 0,

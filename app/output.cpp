@@ -16,9 +16,10 @@ void print(std::string_view text) {
   errno = 0;
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   if (!written && errno != EPIPE)
-    throw Refused(fmt::format("the result was to go to standard output, but writing there failed ({}); free space or send "
-                              "it elsewhere",
-                              std::strerror(errno)));
+    throw Refused(
+        fmt::format("the result was to go to standard output, but writing there failed ({}); free space or send "
+                    "it elsewhere",
+                    std::strerror(errno)));
 }
 
 void print_json(const nlohmann::ordered_json& json) {
@@ -46,7 +47,7 @@ std::string one_line(std::string_view text) {
 std::string grouped(long long value) {
   std::string digits = fmt::format("{}", value);
   const std::size_t first = value < 0 ? 1 : 0;
-  for (std::size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, ",");
+  for (std::size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, 1, ',');
   return digits;
 }
 

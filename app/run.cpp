@@ -60,22 +60,28 @@ void require_consistent(const RunCommand& c) {
         {"--check", c.problem.check}, {"--out", !c.out.empty()}, {"--steps", c.steps}};
     for (const auto& [option, given] : need_values)
       if (given)
-        throw Refused(fmt::format("{} was asked with --count-only, which computes no values; leave one of them out", option));
+        throw Refused(
+            fmt::format("{} was asked with --count-only, which computes no values; leave one of them out", option));
   }
-  if (c.steps && c.json) throw Refused("--steps was asked with --json, but steps are text for people; leave one of them out");
+  if (c.steps && c.json)
+    throw Refused("--steps was asked with --json, but steps are text for people; leave one of them out");
   std::error_code ignored;
-  if (!c.out.empty() && fs::exists(c.out, ignored) && (!fs::is_directory(c.out, ignored) || access(c.out.c_str(), W_OK) != 0))
-    throw Refused(fmt::format("--out {} was asked, but it is not a directory that can be written; name another", c.out));
+  if (!c.out.empty() && fs::exists(c.out, ignored) &&
+      (!fs::is_directory(c.out, ignored) || access(c.out.c_str(), W_OK) != 0))
+    throw Refused(
+        fmt::format("--out {} was asked, but it is not a directory that can be written; name another", c.out));
 }
 
 /// Every value of a run is printed: that is for an example that fits on a slide.
 void require_small(const Shape& s) {
   constexpr Index most = 1024;
-  const Index largest = s.batch * s.heads * std::max({s.Nq * s.Nk, s.Nq * std::max(s.d, s.dv), s.Nk * std::max(s.d, s.dv)});
+  const Index largest =
+      s.batch * s.heads * std::max({s.Nq * s.Nk, s.Nq * std::max(s.d, s.dv), s.Nk * std::max(s.d, s.dv)});
   if (largest > most)
-    throw Refused(fmt::format("--steps was asked of a problem with a matrix of {} elements, but it prints every value and "
-                              "takes {} at most; try --example hand",
-                              largest, most));
+    throw Refused(
+        fmt::format("--steps was asked of a problem with a matrix of {} elements, but it prints every value and "
+                    "takes {} at most; try --example hand",
+                    largest, most));
 }
 
 // ---- the command
@@ -93,8 +99,12 @@ Status execute(const RunCommand& c) {
   const Inputs& in = asked.inputs;
   const RunResult result = run(stage, in, asked.options, asked.config);
 
-  Reported reported{asked, result, visible_pairs(in, asked.options),
-                    law_of(result.forward, stage.forward_facts.law, in, asked.options), {}, {}};
+  Reported reported{asked,
+                    result,
+                    visible_pairs(in, asked.options),
+                    law_of(result.forward, stage.forward_facts.law, in, asked.options),
+                    {},
+                    {}};
   if (result.backward) reported.backward = law_of(*result.backward, stage.backward_facts.law, in, asked.options);
   if (c.problem.check) {
     const bool stores_scores = stage.lse == "S";
@@ -119,10 +129,12 @@ void add_run(CLI::App& program, int& status) {
   const auto c = std::make_shared<RunCommand>();
   add_run_options(*run, c->problem);
   const char* output = "Output";
-  run->add_flag("--check", c->problem.check, "compare with the fp64 oracle; exit status 1 beyond the tolerance")->group(output);
+  run->add_flag("--check", c->problem.check, "compare with the fp64 oracle; exit status 1 beyond the tolerance")
+      ->group(output);
   run->add_flag("--json", c->json, "one JSON document (docs/schema/run.schema.json)")->group(output);
   run->add_flag("--steps", c->steps, "every tile and value of a small run, in order")->group(output);
-  add_text_option(*run, "--out", c->out, "DIR", "folder for o.npy, lse.npy and with --backward dq, dk, dv (and do)", output);
+  add_text_option(*run, "--out", c->out, "DIR", "folder for o.npy, lse.npy and with --backward dq, dk, dv (and do)",
+                  output);
   run->footer("Example: flashsteps run 03 --n 256 --d 64 --causal --sram 64KiB --check");
   run->callback([c, &status] { status = execute(*c); });
 }

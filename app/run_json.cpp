@@ -9,6 +9,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json budget_json(const Asked& asked) {
+  if (!asked.stage->forward.sram_bytes) return nullptr;
+  return asked.config.machine.budget == sim::Budget::strict ? "strict" : "paper";
+}
+
 Json problem_json(const Asked& asked) {
   const Inputs& in = asked.inputs;
   const Shape& s = in.shape;
@@ -33,7 +38,7 @@ Json problem_json(const Asked& asked) {
       {"dropout", o.dropout},
       {"dropout_seed", o.dropout_seed},
       {"first_touch", o.first_touch},
-      {"budget", asked.config.machine.budget == sim::Budget::strict ? "strict" : "paper"},
+      {"budget", budget_json(asked)},
       {"count_only", asked.config.machine.count_only},
       {"backward", asked.config.backward},
   };

@@ -5,7 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <limits>
+#include <functional>
 #include <utility>
 
 #include "app/arrays.hpp"
@@ -16,13 +16,25 @@ namespace {
 
 // ---- values
 
+template <class T>
+struct PlainOf {
+  using Type = T;
+};
+template <class T>
+struct PlainOf<std::optional<T>> {
+  using Type = T;
+};
+template <class T>
+using Plain = typename PlainOf<T>::Type;
+
 /// All of `text` as a whole number.
 template <class Whole>
 Whole parse_whole(std::string_view option, std::string_view text) {
   Whole value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::result_out_of_range)
-    throw Refused(fmt::format("{} was given \"{}\", which does not fit in 64 bits; give a smaller number", option, text));
+    throw Refused(
+        fmt::format("{} was given \"{}\", which does not fit in 64 bits; give a smaller number", option, text));
   if (error != std::errc() || end != text.data() + text.size())
     throw Refused(fmt::format("{} was given \"{}\", which is not a {}; give digits only", option, text,
                               std::is_signed_v<Whole> ? "whole number" : "whole number from 0 on"));
@@ -33,7 +45,8 @@ double parse_real(std::string_view option, std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
-    throw Refused(fmt::format("{} was given \"{}\", which is not a finite number; give one such as 0.125", option, text));
+    throw Refused(
+        fmt::format("{} was given \"{}\", which is not a finite number; give one such as 0.125", option, text));
   return value;
 }
 
@@ -47,8 +60,10 @@ Format parse_dtype(std::string_view text) {
   for (const Format format : {Format::fp64, Format::fp32, Format::fp16, Format::bf16})
     if (text == name(format)) return format;
   if (text == "fp8")
-    throw Refused("dtype fp8 was asked, but it waits for stage 06_fa3_pipelines, not built yet; take fp64, fp32, fp16 or bf16");
-  throw Refused(fmt::format("dtype \"{}\" was asked, but there is no such dtype here; take fp64, fp32, fp16 or bf16", text));
+    throw Refused(
+        "dtype fp8 was asked, but it waits for stage 06_fa3_pipelines, not built yet; take fp64, fp32, fp16 or bf16");
+  throw Refused(
+      fmt::format("dtype \"{}\" was asked, but there is no such dtype here; take fp64, fp32, fp16 or bf16", text));
 }
 
 sim::Budget parse_budget(std::string_view text) {
@@ -59,114 +74,120 @@ sim::Budget parse_budget(std::string_view text) {
 
 void require_cpu(std::string_view on) {
   if (on == "cpu") return;
-  if (on == "vgpu") throw Refused("a run on the virtual GPU was asked, but it waits for the kernels, not built yet; take --on cpu");
-  if (on == "gpu") throw Refused("a run on a GPU was asked, but it waits for the kernels, not built yet; take --on cpu");
+  if (on == "vgpu")
+    throw Refused("a run on the virtual GPU was asked, but it waits for the kernels, not built yet; take --on cpu");
+  if (on == "gpu")
+    throw Refused("a run on a GPU was asked, but it waits for the kernels, not built yet; take --on cpu");
   throw Refused(fmt::format("a run on \"{}\" was asked, but there is no such backend; take cpu", on));
 }
 
 // ---- options on the command line
 
-void add_whole(CLI::App& c, const std::string& name, std::optional<Index>& to, const char* help, const char* group) {
-  c.add_option_function<std::string>(name, [&to, name](const std::string& s) { to = parse_whole<Index>(name, s); }, help)
-      ->type_name("INT")->group(group);
+/// Options under one heading of the help. Numbers come as text: the whole of it must be one, and it must fit.
+class Heading {
+ public:
+  Heading(CLI::App& command, const char* title) : command_(command), title_(title) {}
+
+  template <class Whole>  // Index, std::uint64_t or an optional of one
+  void whole(const std::string& name, Whole& to, const char* help) const {
+    option(name, "INT", help, [&to, name](const std::string& s) { to = parse_whole<Plain<Whole>>(name, s); });
+  }
+  template <class Real>  // double or an optional of it
+  void real(const std::string& name, Real& to, const char* help) const {
+    option(name, "X", help, [&to, name](const std::string& s) { to = parse_real(name, s); });
+  }
+  void text(const std::string& name, std::string& to, const char* type, const char* help) const {
+    add_text_option(command_, name, to, type, help, title_);
+  }
+  void flag(const std::string& name, bool& to, const char* help) const {
+    command_.add_flag(name, to, help)->group(title_);
+  }
+
+  /// Known, and refused by name rather than as a typing mistake.
+  void waits(const std::string& name, const char* type, const char* what) const {
+    option(name, type, what, [name, what](const std::string&) {
+      throw Refused(fmt::format("{} was asked, but {} wait for stage 05_fa2_partitioning, not built yet; leave it out",
+                                name, what));
+    });
+  }
+  void option(const std::string& name, const char* type, const char* help,
+              const std::function<void(const std::string&)>& take) const {
+    command_.add_option_function<std::string>(name, take, help)->type_name(type)->group(title_);
+  }
+
+ private:
+  CLI::App& command_;
+  const char* title_;
+};
+
+void add_input_options(CLI::App& command, RunOptions& t) {
+  const Heading input(command, "Input: files, sizes, or an example");
+  input.text("--q", t.q, "FILE", "queries, .npy of float32 (or 16, 64): [N,d], [H,N,d] or [B,H,N,d]");
+  input.text("--k", t.k, "FILE", "keys; fewer heads than q: grouped-query attention");
+  input.text("--v", t.v, "FILE", "values, [..,dv]");
+  input.whole("--n", t.n, "queries (512); what sizes describe is drawn at random");
+  input.whole("--nk", t.nk, "keys (as many as queries)");
+  input.whole("--d", t.d, "channels of q and k (64)");
+  input.whole("--dv", t.dv, "channels of v and o (d)");
+  input.whole("--batch", t.batch, "sequences (1)");
+  input.whole("--heads", t.heads, "query heads (1)");
+  input.whole("--kv-heads", t.kv_heads, "key and value heads; they divide the query heads (as many)");
+  input.whole("--seed", t.seed, "of what is drawn (0); dO is drawn from seed + 1");
+  input.text("--example", t.example, "NAME",
+             "hand: N=4, d=2, scale 1, tiles 2 x 2; minilm: 12 heads of a real model, N=512, d=32");
+  input.flag("--backward", t.backward, "the backward pass too: dQ, dK, dV");
+  input.text("--dout", t.dout, "FILE", "gradient of o for --backward (drawn without it)");
 }
 
-void add_seed(CLI::App& c, const std::string& name, std::uint64_t& to, const char* help, const char* group) {
-  c.add_option_function<std::string>(name, [&to, name](const std::string& s) { to = parse_whole<std::uint64_t>(name, s); }, help)
-      ->type_name("INT")->group(group);
+void add_attention_options(CLI::App& command, RunOptions& t) {
+  const Heading attention(command, "Attention: query i is centred on key i + (Nk - N)");
+  attention.flag("--causal", t.causal, "a query sees the keys up to its centre");
+  attention.text("--window", t.window, "L,R",
+                 "only L keys before and R after the centre, ends included; negative: no limit");
+  attention.real("--scale", t.scale, "factor of the scores (1/sqrt(d))");
+  attention.real("--softcap", t.softcap, "C: s becomes C tanh(s/C); 0: off");
+  attention.text("--alibi", t.alibi, "FILE", "one slope for each query head: slope x distance is subtracted");
+  attention.text("--mask", t.mask, "FILE",
+                 "[N,Nk], [H,N,Nk] or [B,H,N,Nk], bool, uint8 or float32: nonzero may attend");
+  attention.text("--block-mask", t.block_mask, "FILE", "[Tr,Tc], nonzero tiles are computed; needs --br and --bc");
+  attention.real("--dropout", t.dropout, "probability to drop an entry of P (0)");
+  attention.whole("--dropout-seed", t.dropout_seed, "of the dropout (0)");
+  attention.flag("--allow-nonfinite", t.allow_nonfinite, "take NaN and infinity: rows that see one become NaN");
 }
 
-template <class Real>  // double or std::optional<double>
-void add_real(CLI::App& c, const std::string& name, Real& to, const char* help, const char* group) {
-  c.add_option_function<std::string>(name, [&to, name](const std::string& s) { to = parse_real(name, s); }, help)
-      ->type_name("X")->group(group);
+void add_machine_options(CLI::App& command, RunOptions& t) {
+  const Heading machine(command, "Machine");
+  machine.text("--on", t.on, "NAME", "where it runs: cpu (vgpu and gpu are not built yet)");
+  machine.text("--dtype", t.dtype, "NAME", "fp64, fp32 (default), fp16 or bf16; sums are kept in fp32");
+  machine.text("--sram", t.sram, "SIZE",
+               "of one worker's SRAM (64KiB): bytes, or with B, KiB = KB = 1024 bytes, MiB, GiB, el = elements");
+  machine.text("--budget", t.budget, "NAME",
+               "paper (default): Algorithm 1's tiles, may overflow; strict: the largest that fit; 01: neither");
+  machine.whole("--br", t.br, "rows of a tile (queries); with --bc, in place of the budget's; not for 01");
+  machine.whole("--bc", t.bc, "columns of a tile (keys)");
+  machine.flag("--first-touch", t.first_touch, "03: the first visit makes O, l, m; none are initialised in HBM");
+  machine.flag("--count-only", t.count_only, "the same loops, counted without arithmetic");
+  machine.flag("--deterministic", t.deterministic, "the same bits every time: stages 01 to 04 always give them");
 }
 
-void add_switch(CLI::App& c, const std::string& name, bool& to, const char* help, const char* group) {
-  c.add_flag(name, to, help)->group(group);
-}
-
-void add_input_options(CLI::App& c, RunOptions& t) {
-  const char* files = "Input: files, sizes, or an example";
-  add_text_option(c, "--q", t.q, "FILE", "queries, .npy of float32 (or 16, 64): [N,d], [H,N,d] or [B,H,N,d]", files);
-  add_text_option(c, "--k", t.k, "FILE", "keys; fewer heads than q: grouped-query attention", files);
-  add_text_option(c, "--v", t.v, "FILE", "values, [..,dv]", files);
-  add_whole(c, "--n", t.n, "queries (512), drawn at random", files);
-  add_whole(c, "--nk", t.nk, "keys (as many as queries)", files);
-  add_whole(c, "--d", t.d, "channels of q and k (64)", files);
-  add_whole(c, "--dv", t.dv, "channels of v and o (d)", files);
-  add_whole(c, "--batch", t.batch, "sequences (1)", files);
-  add_whole(c, "--heads", t.heads, "query heads (1)", files);
-  add_whole(c, "--kv-heads", t.kv_heads, "key and value heads; they divide the query heads (as many)", files);
-  add_seed(c, "--seed", t.seed, "of what is drawn (0); dO is drawn from seed + 1", files);
-  add_text_option(c, "--example", t.example, "NAME", "hand: N=4, d=2, scale 1, tiles 2 x 2; minilm: 12 heads of a real model, N=512, d=32", files);
-  add_switch(c, "--backward", t.backward, "the backward pass too: dQ, dK, dV", files);
-  add_text_option(c, "--dout", t.dout, "FILE", "gradient of o for --backward (drawn without it)", files);
-}
-
-void add_attention_options(CLI::App& c, RunOptions& t) {
-  const char* attention = "Attention: query i is centred on key i + (Nk - N)";
-  add_switch(c, "--causal", t.causal, "a query sees the keys up to its centre", attention);
-  add_text_option(c, "--window", t.window, "L,R", "and only L keys before, R after its centre, ends included; negative: no limit", attention);
-  add_real(c, "--scale", t.scale, "factor of the scores (1/sqrt(d))", attention);
-  add_real(c, "--softcap", t.softcap, "C: s becomes C tanh(s/C); 0: off", attention);
-  add_text_option(c, "--alibi", t.alibi, "FILE", "one slope for each query head: slope x distance is subtracted", attention);
-  add_text_option(c, "--mask", t.mask, "FILE", "[N,Nk], [H,N,Nk] or [B,H,N,Nk], bool, uint8 or float32: nonzero may attend", attention);
-  add_text_option(c, "--block-mask", t.block_mask, "FILE", "[Tr,Tc], nonzero tiles are computed; needs --br and --bc", attention);
-  add_real(c, "--dropout", t.dropout, "probability to drop an entry of P (0)", attention);
-  add_seed(c, "--dropout-seed", t.dropout_seed, "of the dropout (0)", attention);
-  add_switch(c, "--allow-nonfinite", t.allow_nonfinite, "take NaN and infinity: rows that see one become NaN", attention);
-}
-
-void add_machine_options(CLI::App& c, RunOptions& t) {
-  const char* machine = "Machine";
-  add_text_option(c, "--on", t.on, "NAME", "where it runs (cpu; vgpu and gpu are not built yet)", machine);
-  add_text_option(c, "--dtype", t.dtype, "NAME", "fp64, fp32 (default), fp16 or bf16; sums are kept in fp32", machine);
-  add_text_option(c, "--sram", t.sram, "SIZE", "of the SRAM (64KiB): bytes, or with B, KiB = KB = 1024 bytes, MiB, GiB, el = elements", machine);
-  add_text_option(c, "--budget", t.budget, "NAME", "paper (default): Algorithm 1's tiles, may overflow; strict: the largest that fit", machine);
-  add_whole(c, "--br", t.br, "rows of a tile (queries); with --bc, in place of the budget's; not for 01", machine);
-  add_whole(c, "--bc", t.bc, "columns of a tile (keys)", machine);
-  add_switch(c, "--first-touch", t.first_touch, "03: the first visit makes O, l, m; none are initialised in HBM", machine);
-  add_switch(c, "--count-only", t.count_only, "the same loops, counted without arithmetic", machine);
-  add_switch(c, "--deterministic", t.deterministic, "the same bits every time: stages 01 to 04 always give them", machine);
-}
-
-/// Options of later stages: known, and refused by name rather than as a typing mistake.
-void add_waiting_options(CLI::App& c) {
-  const char* group = "Options that wait for a later stage of the work";
-  const std::pair<const char*, const char*> waiting[] = {
-      {"--cu-seqlens-q", "sequences of several lengths"}, {"--cu-seqlens-k", "sequences of several lengths"},
-      {"--page-table", "paged keys and values"},          {"--page-size", "paged keys and values"},
-      {"--seqlens", "paged keys and values"},             {"--append-k", "growing caches"},
-      {"--append-v", "growing caches"},               {"--rotary", "rotary positions"},
-  };
-  for (const auto& [name, what] : waiting)
-    c.add_option_function<std::string>(
-         name,
-         [name = name, what = what](const std::string&) {
-           throw Refused(fmt::format("{} was asked, but {} wait for stage 05_fa2_partitioning, not built yet; leave it "
-                                     "out",
-                                     name, what));
-         },
-         what)
-        ->type_name("X")->group(group);
-  c.add_option_function<std::string>(
-       "--splits",
-       [](const std::string& s) {
-         if (parse_whole<Index>("--splits", s) != 1)
-           throw Refused(fmt::format("--splits {} was asked, but splitting the keys waits for stage 05_fa2_partitioning, not "
-                                     "built yet; take --splits 1",
-                                     s));
-       },
-       "parts of the keys that are worked on apart (1)")
-      ->type_name("INT")->group(group);
-  c.add_option_function<std::string>(
-       "--l2",
-       [](const std::string&) {
-         throw Refused("--l2 was asked, but the counted L2 cache waits for stage 05_fa2_partitioning, not built yet; leave it out");
-       },
-       "size of an L2 cache between HBM and SRAM")
-      ->type_name("SIZE")->group(group);
+void add_waiting_options(CLI::App& command) {
+  const Heading later(command, "Options that wait for a later stage of the work");
+  later.waits("--cu-seqlens-q", "FILE", "sequences of several lengths");
+  later.waits("--cu-seqlens-k", "FILE", "sequences of several lengths");
+  later.waits("--page-table", "FILE", "paged keys and values");
+  later.waits("--page-size", "INT", "paged keys and values");
+  later.waits("--seqlens", "FILE", "paged keys and values");
+  later.waits("--append-k", "FILE", "growing caches");
+  later.waits("--append-v", "FILE", "growing caches");
+  later.waits("--rotary", "X", "rotary positions");
+  later.waits("--l2", "SIZE", "counts of an L2 cache");
+  later.option("--splits", "INT", "parts of the keys that are worked on apart (1)", [](const std::string& s) {
+    if (parse_whole<Index>("--splits", s) != 1)
+      throw Refused(
+          fmt::format("--splits {} was asked, but split keys wait for stage 05_fa2_partitioning, not built yet; "
+                      "take --splits 1",
+                      s));
+  });
 }
 
 // ---- checks
@@ -176,8 +197,8 @@ void require_in_format(const char* option, double value, Format dtype) {
   const double in_fp32 = static_cast<float>(value);
   const bool lost = std::isinf(in_fp32) || (value != 0 && in_fp32 == 0);
   if (lost && dtype != Format::fp64)
-    throw Refused(fmt::format("{} {} was asked in {}, but it is beyond what fp32 holds; take fp64 or a tamer number", option,
-                              value, name(dtype)));
+    throw Refused(fmt::format("{} {} was asked in {}, but it is beyond what fp32 holds; take fp64 or a tamer number",
+                              option, value, name(dtype)));
 }
 
 Options attention_options(const RunOptions& t, Format dtype) {
@@ -185,10 +206,11 @@ Options attention_options(const RunOptions& t, Format dtype) {
   o.causal = t.causal;
   if (!t.window.empty()) o.window = parse_window(t.window);
   if (!(t.softcap >= 0))
-    throw Refused(fmt::format("--softcap {} was asked, but a cap can't be negative; take a positive one, or 0 for off", t.softcap));
+    throw Refused(fmt::format("--softcap {} was asked, but a cap can't be negative; take a positive one, or 0 for off",
+                              t.softcap));
   if (!(t.dropout >= 0 && t.dropout < 1))
-    throw Refused(fmt::format("--dropout {} was asked, but a probability to drop is at least 0 and below 1; take one of those",
-                              t.dropout));
+    throw Refused(fmt::format(
+        "--dropout {} was asked, but a probability to drop is at least 0 and below 1; take one of those", t.dropout));
   o.softcap = t.softcap;
   o.dropout = t.dropout;
   o.dropout_seed = t.dropout_seed;
@@ -202,15 +224,17 @@ Options attention_options(const RunOptions& t, Format dtype) {
 void set_blocks(const RunOptions& t, const Stage& stage, Options& o) {
   if (!t.br && !t.bc) return;
   if (!stage.forward.sram_bytes)
-    throw Refused(fmt::format("--br and --bc were asked of stage {}, which has no tiles; leave them out, or take stage 02 or "
-                              "a later one",
-                              stage.id));
-  if (!t.br || !t.bc) throw Refused(fmt::format("--{} was given alone; give --br and --bc together, or neither", t.br ? "br" : "bc"));
+    throw Refused(
+        fmt::format("--br and --bc were asked of stage {}, which has no tiles; leave them out, or take stage 02 or "
+                    "a later one",
+                    stage.id));
+  if (!t.br || !t.bc)
+    throw Refused(fmt::format("--{} was given alone; give --br and --bc together, or neither", t.br ? "br" : "bc"));
   constexpr Index largest = Index(1) << 24;
   for (const auto& [option, value] : {std::pair{"--br", *t.br}, {"--bc", *t.bc}})
     if (value < 1 || value > largest)
-      throw Refused(fmt::format("{} {} was asked, but a tile has 1 to {} rows and columns; take one of those", option, value,
-                                largest));
+      throw Refused(fmt::format("{} {} was asked, but a tile has 1 to {} rows and columns; take one of those", option,
+                                value, largest));
   o.br = *t.br;
   o.bc = *t.bc;
 }
@@ -219,14 +243,17 @@ void set_blocks(const RunOptions& t, const Stage& stage, Options& o) {
 
 void add_text_option(CLI::App& command, const std::string& name, std::string& to, const char* type, const char* help,
                      const char* group) {
-  command.add_option_function<std::string>(
-       name,
-       [&to, name](const std::string& s) {
-         if (s.empty()) throw Refused(fmt::format("{} was given nothing; give a value or leave the option out", name));
-         to = s;
-       },
-       help)
-      ->type_name(type)->group(group);
+  command
+      .add_option_function<std::string>(
+          name,
+          [&to, name](const std::string& s) {
+            if (s.empty())
+              throw Refused(fmt::format("{} was given nothing; give a value or leave the option out", name));
+            to = s;
+          },
+          help)
+      ->type_name(type)
+      ->group(group);
 }
 
 Index parse_sram(std::string_view text, Format dtype) {
@@ -234,27 +261,30 @@ Index parse_sram(std::string_view text, Format dtype) {
   while (digits < text.size() && std::isdigit(static_cast<unsigned char>(text[digits]))) ++digits;
   std::string unit = lower(text.substr(digits));
   if (unit.starts_with(' ')) unit.erase(0, 1);
-  const std::pair<const char*, Index> units[] = {
-      {"", 1},          {"b", 1},          {"k", 1 << 10},   {"kb", 1 << 10},  {"kib", 1 << 10},
-      {"m", 1 << 20},   {"mb", 1 << 20},   {"mib", 1 << 20}, {"g", 1 << 30},   {"gb", 1 << 30},
-      {"gib", 1 << 30}, {"el", bytes_per_element(dtype)}};
+  const std::pair<const char*, Index> units[] = {{"", 1},         {"b", 1},         {"k", 1 << 10},
+                                                 {"kb", 1 << 10}, {"kib", 1 << 10}, {"m", 1 << 20},
+                                                 {"mb", 1 << 20}, {"mib", 1 << 20}, {"g", 1 << 30},
+                                                 {"gb", 1 << 30}, {"gib", 1 << 30}, {"el", bytes_per_element(dtype)}};
   constexpr Index largest = Index(1) << 40;
   for (const auto& [known, bytes] : units) {
     if (digits == 0 || unit != known) continue;
     const Index count = parse_whole<Index>("--sram", text.substr(0, digits));
     if (count < 1 || count > largest / bytes)
-      throw Refused(fmt::format("--sram {} was asked, but an SRAM has from 1 byte to 1024 GiB; take one of those", text));
+      throw Refused(
+          fmt::format("--sram {} was asked, but an SRAM has from 1 byte to 1024 GiB; take one of those", text));
     return count * bytes;
   }
-  throw Refused(fmt::format("--sram was given \"{}\"; give a whole number of bytes, or one with B, KiB, MiB, GiB, or el for "
-                            "elements, such as 64KiB or 16384el",
-                            text));
+  throw Refused(
+      fmt::format("--sram was given \"{}\"; give a whole number of bytes, or one with B, KiB, MiB, GiB, or el for "
+                  "elements, such as 64KiB or 16384el",
+                  text));
 }
 
 Window parse_window(std::string_view text) {
   const std::size_t comma = text.find(',');
   if (comma == std::string_view::npos)
-    throw Refused(fmt::format("--window was given \"{}\"; give two sides such as 16,0, a negative one for no limit", text));
+    throw Refused(
+        fmt::format("--window was given \"{}\"; give two sides such as 16,0, a negative one for no limit", text));
   return {parse_whole<std::int64_t>("--window", text.substr(0, comma)),
           parse_whole<std::int64_t>("--window", text.substr(comma + 1))};
 }

@@ -18,14 +18,14 @@ struct RunOptions {
   std::optional<Index> n, nk, d, dv, batch, heads, kv_heads, br, bc;
   std::uint64_t seed = 0;
   std::string on = "cpu", dtype = "fp32", budget = "paper";
-  std::string sram;                                    ///< 64KiB where empty
+  std::string sram;  ///< 64KiB where empty
   std::string window;
   double softcap = 0, dropout = 0;
   std::optional<double> scale;
   std::uint64_t dropout_seed = 0;
   bool backward = false, causal = false, first_touch = false, count_only = false, allow_nonfinite = false;
-  bool deterministic = false;                          ///< nothing to do: stages 01 to 04 always are
-  bool check = false;                                  ///< not the problem's, but it takes memory
+  bool deterministic = false;  ///< nothing to do: stages 01 to 04 always are
+  bool check = false;          ///< not the problem's, but it takes memory
 };
 
 /// Adds STAGE and the options to `command`; those of later stages too, which are refused by name when used.
@@ -38,21 +38,21 @@ void add_text_option(CLI::App& command, const std::string& name, std::string& to
 /// A problem that can be run.
 struct Asked {
   const Stage* stage = nullptr;
-  Inputs inputs;                ///< in count-only mode without the arrays that would have been drawn
+  Inputs inputs;  ///< in count-only mode without the arrays that would have been drawn
   Options options;
   RunConfig config;
-  std::string source;           ///< "files", "generated", "hand" or "minilm"
+  std::string source;  ///< "files", "generated", "hand" or "minilm"
   std::uint64_t seed = 0;
-  std::size_t axes = 4;         ///< of Q, K, V and O as the user sees them: 2, 3 or 4
-  bool made_dout = false;       ///< dO was not given by the user
+  std::size_t axes = 4;    ///< of Q, K, V and O as the user sees them: 2, 3 or 4
+  bool made_dout = false;  ///< dO was not given by the user
 };
 
 /// Checks what was typed, reads or draws the arrays. Throws Refused; before it takes much memory it makes sure that
 /// there is as much.
 Asked asked(const RunOptions& typed);
 
-/// "64KiB", "65536", "16384el" → bytes. KB and KiB are both 1024 bytes, as in "48 KB of shared memory"; `el` are elements
-/// of `dtype`. Throws Refused.
+/// "64KiB", "65536", "16384el" → bytes. KB and KiB are both 1024 bytes, as in "48 KB of shared memory"; `el` are
+/// elements of `dtype`. Throws Refused.
 Index parse_sram(std::string_view text, Format dtype);
 
 /// "L,R" with whole numbers of 64 bits. Throws Refused.

@@ -43,9 +43,9 @@ std::string problem_text(const Reported& run) {
   std::string text = fmt::format("stage {}, {}, {} on the CPU{}\n", asked.stage->id,
                                  run.result.backward ? "forward and backward" : "forward", name(asked.inputs.dtype),
                                  asked.config.machine.count_only ? ", counted without arithmetic" : "");
-  text += fmt::format("  problem      {}, {}, {}; {}, {}; d = {}, dv = {} channels; input: {}\n", plural(s.batch, "sequence"),
-                      plural(s.heads, "query head"), plural(s.kv_heads, "KV head"), plural(s.Nq, "query row"),
-                      plural(s.Nk, "key"), s.d, s.dv, asked.source);
+  text += fmt::format("  problem      {}, {}, {}; {}, {}; d = {}, dv = {} channels; input: {}\n",
+                      plural(s.batch, "sequence"), plural(s.heads, "query head"), plural(s.kv_heads, "KV head"),
+                      plural(s.Nq, "query row"), plural(s.Nk, "key"), s.d, s.dv, asked.source);
   const Index all = s.batch * s.heads * s.Nq * s.Nk;
   return text + fmt::format("  attention    {}; {} of {} (query, key) pairs are visible\n", features(asked),
                             grouped(run.visible_pairs), grouped(all));
@@ -55,11 +55,11 @@ std::string hbm_text(const sim::Ledger& ledger) {
   const Sums read = ledger.by_tensor(sim::Access::read), write = ledger.by_tensor(sim::Access::write),
              rmw = ledger.by_tensor(sim::Access::rmw), bytes = ledger.bytes_by_tensor();
   const auto row = [](const std::string& name, Index r, Index w, Index a, Index total, Index b) {
-    return fmt::format("  {:12} {:>16} {:>16} {:>14} {:>17} {:>18}\n", name, grouped(r), grouped(w), grouped(a), grouped(total),
-                       grouped(b));
+    return fmt::format("  {:12} {:>16} {:>16} {:>14} {:>17} {:>18}\n", name, grouped(r), grouped(w), grouped(a),
+                       grouped(total), grouped(b));
   };
-  std::string text = fmt::format("  {:12} {:>16} {:>16} {:>14} {:>17} {:>18}\n", "HBM", "read [el]", "written [el]", "rmw [el]",
-                                 "moved [el]", "moved [bytes]");
+  std::string text = fmt::format("  {:12} {:>16} {:>16} {:>14} {:>17} {:>18}\n", "HBM", "read [el]", "written [el]",
+                                 "rmw [el]", "moved [el]", "moved [bytes]");
   for (const auto& [tensor, b] : bytes)
     text += row(tensor, of(read, tensor), of(write, tensor), of(rmw, tensor),
                 of(read, tensor) + of(write, tensor) + 2 * of(rmw, tensor), b);
@@ -71,10 +71,11 @@ std::string tiles_text(const Pass& pass, const Asked& asked) {
   const Index capacity = asked.config.machine.sram_bytes, element = bytes_per_element(asked.inputs.dtype);
   const std::string M = fmt::format("M = {} elements = {} bytes", grouped(capacity / element), grouped(capacity));
   if (!pass.blocks) return "  tiles        none: each pass works on whole matrices\n";
-  const char* chosen = asked.options.br > 0                                          ? "given"
+  const char* chosen = asked.options.br > 0                                 ? "given"
                        : asked.config.machine.budget == sim::Budget::strict ? "the largest that fit: strict budget"
                                                                             : "Algorithm 1's: paper budget";
-  return fmt::format("  tiles        Br = {} query rows, Bc = {} keys ({}; {})\n", pass.blocks->Br, pass.blocks->Bc, chosen, M);
+  return fmt::format("  tiles        Br = {} query rows, Bc = {} keys ({}; {})\n", pass.blocks->Br, pass.blocks->Bc,
+                     chosen, M);
 }
 
 std::string sram_text(const Pass& pass, const Asked& asked) {
@@ -87,9 +88,10 @@ std::string sram_text(const Pass& pass, const Asked& asked) {
 
 std::string law_text(const Law& law, const sim::Ledger& ledger) {
   if (!law.form) return fmt::format("  law          none: {}\n", law.why);
-  return fmt::format("  law          {}\n               = {} elements: the count {}\n", law.form->text,
-                     grouped(law.form->traffic.elements()),
-                     law.equal ? "equals it, tensor by tensor" : fmt::format("is {}, NOT equal", grouped(ledger.elements())));
+  return fmt::format(
+      "  law          {}\n               = {} elements: the count {}\n", law.form->text,
+      grouped(law.form->traffic.elements()),
+      law.equal ? "equals it, tensor by tensor" : fmt::format("is {}, NOT equal", grouped(ledger.elements())));
 }
 
 std::string lines_text(const sim::Ledger& ledger) {
@@ -108,11 +110,11 @@ std::string pass_text(const char* title, const Pass& pass, const Law& law, const
   std::string extra;
   for (const auto& [tensor, info] : ledger.extra_hbm()) extra += (extra.empty() ? ": " : ", ") + tensor;
   return fmt::format("\n{}\n", title) + tiles_text(pass, asked) + hbm_text(ledger) + law_text(law, ledger) +
-         fmt::format("  extra HBM    {} elements, {} bytes beyond inputs and outputs{}\n", grouped(ledger.extra_elements()),
-                     grouped(ledger.extra_bytes()), extra) +
+         fmt::format("  extra HBM    {} elements, {} bytes beyond inputs and outputs{}\n",
+                     grouped(ledger.extra_elements()), grouped(ledger.extra_bytes()), extra) +
          sram_text(pass, asked) +
-         fmt::format("  operations   {} FLOPs in products, {} exps, {} others\n\n", grouped(flops.matmul), grouped(flops.exp),
-                     grouped(flops.other)) +
+         fmt::format("  operations   {} FLOPs in products, {} exps, {} others\n\n", grouped(flops.matmul),
+                     grouped(flops.exp), grouped(flops.other)) +
          lines_text(ledger);
 }
 
@@ -121,8 +123,9 @@ std::string pass_text(const char* title, const Pass& pass, const Law& law, const
 std::string check_report(const CheckResult& check) {
   std::string text = "\nagainst the fp64 oracle (error and tolerance at the element that uses most of its tolerance)\n";
   for (const OutputCheck& o : check.outputs)
-    text += fmt::format("  {:4} error {:.3g}, tolerance {:.3g}; a plain program's error {:.3g}; at [{}]: {}\n", o.name, o.error,
-                        o.tolerance, o.baseline, fmt::join(o.worst, ","), o.pass ? "ok" : "FAILED: " + o.message);
+    text +=
+        fmt::format("  {:4} error {:.3g}, tolerance {:.3g}; a plain program's error {:.3g}; at [{}]: {}\n", o.name,
+                    o.error, o.tolerance, o.baseline, fmt::join(o.worst, ","), o.pass ? "ok" : "FAILED: " + o.message);
   return text;
 }
 

@@ -56,22 +56,25 @@ theory::Compared compared() { return {forward("03"), forward("01"), forward("02"
 
 void require_gnuplot() {
   if (!run_child({"gnuplot", "--version"}).started)
-    throw Refused("a plot was asked, but gnuplot is not installed; install the package gnuplot-nox, or leave out --plot");
+    throw Refused(
+        "a plot was asked, but gnuplot is not installed; install the package gnuplot-nox, or leave out --plot");
 }
 
 /// `svg` is written whole or not at all.
 void plot(const std::filesystem::path& svg) {
   if (svg.extension() != ".svg")
-    throw Refused(fmt::format("a plot in \"{}\" was asked, but plots are SVG; give a name that ends in .svg", svg.string()));
+    throw Refused(
+        fmt::format("a plot in \"{}\" was asked, but plots are SVG; give a name that ends in .svg", svg.string()));
   require_gnuplot();
   // 04's forward pass is left out: it would lie on 03.
   const auto figure =
       theory::traffic_figure({{"02 tiling", forward("02")}, {"03 online softmax", forward("03")}}, compared());
   const Child gnuplot = run_child({"gnuplot"}, theory::gnuplot_script(figure, "/dev/stdout"));
   if (!gnuplot.started || gnuplot.status != 0 || !gnuplot.output.ends_with("</svg>\n\n"))
-    throw Refused(fmt::format("a plot was asked, but gnuplot ended with status {} and said \"{}\"; mend its installation, or "
-                              "leave out --plot",
-                              gnuplot.status, one_line(gnuplot.complaints)));
+    throw Refused(
+        fmt::format("a plot was asked, but gnuplot ended with status {} and said \"{}\"; mend its installation, or "
+                    "leave out --plot",
+                    gnuplot.status, one_line(gnuplot.complaints)));
   const auto* first = reinterpret_cast<const std::byte*>(gnuplot.output.data());
   write_files(svg.parent_path().empty() ? "." : svg.parent_path(),
               {{svg.filename().string(), Bytes(first, first + gnuplot.output.size())}});
@@ -86,11 +89,11 @@ std::string coefficient(const ScheduleResult& s, std::size_t i) {
 
 void add_row(Table& table, const std::string& name, const ScheduleResult& s, const std::string& verdict) {
   table.row({name, coefficient(s, 0), coefficient(s, 1), coefficient(s, 2), coefficient(s, 3),
-                    s.exact ? "exact" : fmt::format("{:.1e}", s.residual),
-                    fmt::format("{:.2f} … {:.2f}", s.ratio_min, s.ratio_max),
-                    fmt::format("{:.2f} … {:.2f}", s.proved_min, s.proved_max), fmt::format("{}", s.outside_sandwich),
-                    fmt::format("{:.3f}", s.exponent_N), fmt::format("{:.3f}", s.exponent_d),
-                    fmt::format("{:.3f}", s.exponent_M), fmt::format("{}", s.points), verdict});
+             s.exact ? "exact" : fmt::format("{:.1e}", s.residual),
+             fmt::format("{:.2f}…{:.2f}", s.ratio_min, s.ratio_max),
+             fmt::format("{:.2f}…{:.2f}", s.proved_min, s.proved_max), fmt::format("{}", s.outside_sandwich),
+             fmt::format("{:.3f}", s.exponent_N), fmt::format("{:.3f}", s.exponent_d),
+             fmt::format("{:.3f}", s.exponent_M), fmt::format("{}", s.points), verdict});
 }
 
 Table schedule_table() {
@@ -116,7 +119,8 @@ std::string schedules_text(const Theorem2& t) {
 std::string control_text(const Theorem2& t) {
   Table table = schedule_table();
   add_row(table, "capped_br", t.negative_control, "");
-  return table.text() + (t.failed_as_it_must() ? "It fails, as it must.\n" : "It does NOT fail: the tests above see nothing.\n");
+  return table.text() +
+         (t.failed_as_it_must() ? "It fails, as it must.\n" : "It does NOT fail: the tests above see nothing.\n");
 }
 
 std::string crossover_text(const Theorem2& t) {
@@ -132,9 +136,10 @@ std::string crossover_text(const Theorem2& t) {
   for (const Crossover& c : t.against_materialized) row("01 materialized", c);
   row("02 tiling", t.against_tiled);
   return table.text() +
-         fmt::format("Against 01 near M = 3d², where 12N²d²/M = 4N². Against 02 from M = 4d on, its smallest, when N >= {} "
-                     "(d = {}).\nThe floor: Q, K, V read once, O written once.\n",
-                     t.tiled_from_N, t.against_tiled.d);
+         fmt::format(
+             "Against 01 near M = 3d², where 12N²d²/M = 4N². Against 02 from M = 4d on, its smallest, when N >= {} "
+             "(d = {}).\nThe floor: Q, K, V read once, O written once.\n",
+             t.tiled_from_N, t.against_tiled.d);
 }
 
 std::string gigabytes(Index bytes) { return fmt::format("{:.2f}", static_cast<double>(bytes) / 1e9); }
@@ -154,13 +159,16 @@ std::string published_text() {
 }
 
 std::string text(const Theorem2& t) {
-  return paragraph("",
-                   "Theorem 2: with an SRAM of M elements, d <= M <= Nd, HBM traffic is Θ(N²d²/M). Each count below was made "
-                   "by running a schedule's loops on one head. Coefficients: least squares over points where 4d | M and "
-                   "Bc | N. Bounds: any points with 4d <= M <= Nd, each held to its own two; \"out\" are those outside. "
-                   "Exponents: log-log least squares over N = 2^11 … 2^16; d's is low by the terms of l, m, LSE.",
-                   columns) +
-         "\n" + schedules_text(t) + "\nNegative control: FA2's order of loops with Algorithm 1's blocks, whose Br = min(⌈M/4d⌉, d) stops growing at d\n" +
+  return paragraph(
+             "",
+             "Theorem 2: with an SRAM of M elements, d <= M <= Nd, HBM traffic is Θ(N²d²/M). Each count below was made "
+             "by running a schedule's loops on one head. Coefficients: least squares over points where 4d | M and "
+             "Bc | N. Bounds: any points with 4d <= M <= Nd, each held to its own two; \"out\" are those outside. "
+             "Exponents: log-log least squares over N = 2^11 … 2^16; d's is low by the terms of l, m, LSE.",
+             columns) +
+         "\n" + schedules_text(t) +
+         "\nNegative control: FA2's order of loops with Algorithm 1's blocks, whose Br = min(⌈M/4d⌉, d) stops growing "
+         "at d\n" +
          control_text(t) + "\nCrossovers\n" + crossover_text(t) +
          "\nPublished traffic beside named accountings, computed here\n" + published_text();
 }

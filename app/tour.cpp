@@ -111,9 +111,9 @@ std::string title(const Step& step) {
 
 std::string table_text(const std::vector<Stop>& stops, const char* error, Index sram_bytes) {
   Table table;
-  table.column("stage", "", Table::Align::left).column(error).column("tolerance");
+  table.column("stage", "", Table::Align::left).column(error).column("allowed");
   table.column("HBM traffic", "elements").column("").column("").column("SRAM traffic", "elements");
-  table.column("peak SRAM").column("", "in M").column("extra HBM");
+  table.column("peak SRAM").column("", "in M").column("extra", "HBM");
   for (const Stop& s : stops) {
     const sim::Ledger& ledger = s.pass.ledger;
     const Index peak = ledger.sram_peak().bytes;
@@ -142,7 +142,8 @@ std::string failures(const std::vector<Stop>& stops) {
   for (const Stop& s : stops) {
     for (const OutputCheck& c : s.checks)
       if (!c.pass) all += fmt::format("FAILS: {}, {}: {}\n", title(s.step), name(s.step.direction), c.message);
-    if (!s.law.equal) all += fmt::format("FAILS: {}, {}: the ledger is not its law\n", title(s.step), name(s.step.direction));
+    if (!s.law.equal)
+      all += fmt::format("FAILS: {}, {}: the ledger is not its law\n", title(s.step), name(s.step.direction));
   }
   return all;
 }
@@ -160,12 +161,14 @@ std::string memory_text(const std::vector<MemoryRow>& rows) {
 std::string text(const Tour& tour, const std::vector<MemoryRow>& memory) {
   const Shape& s = tour.inputs.shape;
   const Index sram = tour.config.machine.sram_bytes, M = sram / bytes_per_element(tour.inputs.dtype);
-  return paragraph("",
-                   fmt::format("Q, K, V of a sentence encoder's first layer on the Gettysburg Address: {} heads, N = {}, d = {}, "
-                               "{}; SRAM {} a worker, M = {} elements, Algorithm 1's blocks. Numbers are sums over the heads; "
-                               "errors are against an fp64 oracle.",
-                               s.heads, s.Nq, s.d, name(tour.inputs.dtype), binary_bytes(sram), grouped(M)),
-                   columns) +
+  return paragraph(
+             "",
+             fmt::format(
+                 "Q, K, V of a sentence encoder's first layer on the Gettysburg Address: {} heads, N = {}, d = {}, "
+                 "{}; SRAM {} a worker, M = {} elements, Algorithm 1's blocks. Numbers are sums over the heads; "
+                 "errors are against an fp64 oracle.",
+                 s.heads, s.Nq, s.d, name(tour.inputs.dtype), binary_bytes(sram), grouped(M)),
+             columns) +
          "\nForward\n" + table_text(tour.forward, "max |ΔO|", sram) + failures(tour.forward) + "\n" +
          words_text(tour.forward) + "\nBackward, with a random dO; the gradient nearest to its tolerance\n" +
          table_text(tour.backward, "max |Δ|", sram) + failures(tour.backward) + "\n" + words_text(tour.backward) +
@@ -191,12 +194,9 @@ Json checks_json(const std::vector<OutputCheck>& checks) {
 Json stops_json(const std::vector<Stop>& stops, Index sram_bytes) {
   Json all = Json::array();
   for (const Stop& s : stops) {
-    Json json = {{"stage", s.step.stage->id},
-                 {"change", s.words.change},
-                 {"meaning", s.words.why},
-                 {"tiles", blocks_json(s.pass.blocks)},
-                 {"check", checks_json(s.checks)},
-                 {"ledger", ledger_json(s.pass.ledger, sram_bytes)}};
+    Json json = {{"stage", s.step.stage->id},      {"change", s.words.change},
+                 {"meaning", s.words.why},         {"tiles", blocks_json(s.pass.blocks)},
+                 {"check", checks_json(s.checks)}, {"ledger", ledger_json(s.pass.ledger, sram_bytes)}};
     add_closed_form(json, s.law);
     json["ok"] = s.ok();
     all.push_back(json);
@@ -209,11 +209,12 @@ Json json(const Tour& tour, const std::vector<MemoryRow>& memory) {
   const Index sram = tour.config.machine.sram_bytes;
   Json rows = Json::array();
   for (const MemoryRow& r : memory)
-    rows.push_back({{"n", r.problem.N},
-                    {"d", r.problem.d},
-                    {"dtype", name(r.problem.dtype)},
-                    {"heads", r.problem.heads},
-                    {"extra_hbm_bytes", {{"01_materialized", r.materialized}, {"04_recomputed_backward", r.recomputed}}}});
+    rows.push_back(
+        {{"n", r.problem.N},
+         {"d", r.problem.d},
+         {"dtype", name(r.problem.dtype)},
+         {"heads", r.problem.heads},
+         {"extra_hbm_bytes", {{"01_materialized", r.materialized}, {"04_recomputed_backward", r.recomputed}}}});
   return {{"problem",
            {{"source", "minilm"},
             {"batch", s.batch},

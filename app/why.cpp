@@ -54,7 +54,8 @@ Reason reason(const Step& step, const StatedProblem& problem) {
 
 std::string law_line(const char* label, const Moved& m, const std::string& comparison) {
   return fmt::format("  {:8}{}: {:30} {} {:>12} elements, {:>8}{}\n", label, m.step.stage->number(),
-                     m.law.form ? m.law.form->text : "no closed form", m.law.equal ? "=" : "≠", grouped(m.elements()), decimal_bytes(m.bytes()), comparison);
+                     m.law.form ? m.law.form->text : "no closed form", m.law.equal ? "=" : "≠", grouped(m.elements()),
+                     decimal_bytes(m.bytes()), comparison);
 }
 
 std::string text(const Reason& r) {
@@ -99,14 +100,15 @@ void print_why(const Stage& stage, bool as_json) {
   if (stage.has_backward()) backward = reason({&stage, Direction::backward}, problem);
   if (as_json) {
     print_json(Json{{"stage", stage.id},
-           {"title", stage.title},
-           {"lesson", fmt::format("stages/{}/lesson.md", stage.id)},
-           {"problem", to_json(problem)},
-           {"forward", json(forward)},
-           {"backward", backward ? json(*backward) : Json(nullptr)}});
+                    {"title", stage.title},
+                    {"lesson", fmt::format("stages/{}/lesson.md", stage.id)},
+                    {"problem", to_json(problem)},
+                    {"forward", json(forward)},
+                    {"backward", backward ? json(*backward) : Json(nullptr)}});
     return;
   }
-  std::string all = fmt::format("{} {}: stages/{}/lesson.md\n\n{}", stage.number(), stage.title, stage.id, text(forward));
+  std::string all =
+      fmt::format("{} {}: stages/{}/lesson.md\n\n{}", stage.number(), stage.title, stage.id, text(forward));
   if (backward) all += text(*backward);
   all += fmt::format("\nCounted on {}{}:\n  ./flashsteps run {} {} --count-only{}\n", problem.text(),
                      forward.after.pass.blocks ? ", " + blocks_text(forward.after.pass.blocks) : "", stage.number(),
@@ -122,7 +124,8 @@ void add_why(CLI::App& program, int&) {
     bool json = false;
   };
   const auto typed = std::make_shared<Typed>();
-  CLI::App* why = program.add_subcommand("why", "one screen: problem left, change, law and bytes before and after, cost");
+  CLI::App* why =
+      program.add_subcommand("why", "one screen: problem left, change, law and bytes before and after, cost");
   why->add_option("STAGE", typed->stage, "3, 03, online_softmax or 03_online_softmax")->required();
   why->add_flag("--json", typed->json, "one JSON document (docs/schema/why.schema.json)");
   why->callback([typed] { print_why(stage_named(typed->stage), typed->json); });

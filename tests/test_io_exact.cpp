@@ -1,4 +1,5 @@
-// Every stage's ledger against its closed form, as integers: reads, writes and read-modify-writes apart, tensor by tensor.
+// Every stage's ledger against its closed form, as integers: reads, writes and read-modify-writes apart, tensor by
+// tensor.
 #include <map>
 #include <string>
 
@@ -29,12 +30,11 @@ struct Work {
 };
 
 const std::map<std::string, Work> kWork{
-    {"materialized", {1, 1, 1, 0}},      // P
-    {"materialized_backward", {2, 2, 0, 0}},
-    {"tiled", {1, 1, 2, 1}},             // the sum, P; the old sum under the new maximum
-    {"algorithm_1", {1, 1, 1, 1}},       // P; the old sum under the new maximum
-    {"lse_forward", {1, 1, 1, 1}},       // P; the old sum under the new maximum
-    {"lse_backward", {3, 2, 1, 0}},      // P
+    {"materialized", {1, 1, 1, 0}},                                    // P
+    {"materialized_backward", {2, 2, 0, 0}}, {"tiled", {1, 1, 2, 1}},  // the sum, P; the old sum under the new maximum
+    {"algorithm_1", {1, 1, 1, 1}},                                     // P; the old sum under the new maximum
+    {"lse_forward", {1, 1, 1, 1}},                                     // P; the old sum under the new maximum
+    {"lse_backward", {3, 2, 1, 0}},                                    // P
 };
 
 void check_pass(const std::string& law, const RandomProblem& p, const Pass& pass) {
@@ -93,16 +93,11 @@ void tally(std::map<std::string, int>& met, const Stage& stage, const RandomProb
   const Shape& s = p.shape();
   const auto blocks = result.forward.blocks;
   const std::pair<const char*, bool> asked[] = {
-      {"causal", p.options.causal},
-      {"window", p.windowed()},
-      {"softcap", p.options.softcap > 0},
-      {"alibi", !p.inputs.slopes.empty()},
-      {"mask", !p.inputs.mask.empty()},
-      {"dropout", p.options.dropout > 0},
-      {"scale", p.options.scale.has_value()},
-      {"block-mask", !p.inputs.block_mask.empty()},
-      {"first-touch", p.options.first_touch},
-      {"br and bc", p.options.br > 0},
+      {"causal", p.options.causal},           {"window", p.windowed()},
+      {"softcap", p.options.softcap > 0},     {"alibi", !p.inputs.slopes.empty()},
+      {"mask", !p.inputs.mask.empty()},       {"dropout", p.options.dropout > 0},
+      {"scale", p.options.scale.has_value()}, {"block-mask", !p.inputs.block_mask.empty()},
+      {"first-touch", p.options.first_touch}, {"br and bc", p.options.br > 0},
   };
   for (const auto& [option, is_asked] : asked)
     if (stage.takes(option)) met[option] += is_asked;

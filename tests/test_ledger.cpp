@@ -185,7 +185,8 @@ TEST_CASE("a stage's ledger and outputs do not depend on threads", "[ledger]") {
       CHECK((many.outputs.o == one.outputs.o && many.outputs.lse == one.outputs.lse));
       if (!one.backward) continue;
       check_same(many.backward->ledger, one.backward->ledger);
-      CHECK((many.outputs.dq == one.outputs.dq && many.outputs.dk == one.outputs.dk && many.outputs.dv == one.outputs.dv));
+      CHECK((many.outputs.dq == one.outputs.dq && many.outputs.dk == one.outputs.dk &&
+             many.outputs.dv == one.outputs.dv));
     }
   }
 }

@@ -7,7 +7,7 @@
 A patch's head, above its diff:
     what the mistake is, in words
     Caught by: test_faults "F10*"        a test program, and which of its cases; each one named must fail
-    Stages: 03_online_softmax            optional: only these are linked, and recompiled
+    Stages: 03_online_softmax            optional: only these are linked, and recompiled; "none" for a test that needs none
 The mutant is built as the tree itself was, from the build folder's own commands: what does not depend on a patched
 file is linked as it is. The same link without the mistake must pass, so that a failure is the mistake's.
 """
@@ -83,6 +83,8 @@ def wanted(program, stages):
 
 
 def left_out(path, stages):
+    if stages == ["none"]:
+        return "flash_stages.dir/" in path
     stage = re.search(r"flash_stages\.dir/stages/(\d\d_\w+)\.cpp\.o$", path)
     return bool(stages and stage and stage[1] not in stages)
 
@@ -108,6 +110,8 @@ class Mutant:
         self.copy_and_patch()
         for program, cases in self.tests:
             clean = self.run_test(program, cases, self.link(program, {}))
+            if "No test" in clean.stdout:
+                raise Bad(f"{program} has no case {cases}")
             if clean.returncode != 0:
                 raise Bad(f"{program} {cases} fails without the mistake too:\n{clean.stdout[-2000:]}")
             objects = {o: self.compile(o) for o in wanted(program, self.stages) if dependencies()[o] & set(self.patched)}

@@ -69,8 +69,12 @@ TEST_CASE("the peak of full tiles is the stage's inequality, for every type and 
       for (const bool masked : {false, true})
         for (const bool dropout : {false, true})
           for (const bool others : {false, true})
-            for (const auto& [Br, Bc, d, dv] :
-                 {std::array<Index, 4>{8, 16, 8, 8}, {16, 4, 5, 9}, {1, 1, 64, 64}, {64, 64, 1, 1}, {3, 1, 2, 1}, {1, 7, 1, 2}}) {
+            for (const auto& [Br, Bc, d, dv] : {std::array<Index, 4>{8, 16, 8, 8},
+                                                {16, 4, 5, 9},
+                                                {1, 1, 64, 64},
+                                                {64, 64, 1, 1},
+                                                {3, 1, 2, 1},
+                                                {1, 7, 1, 2}}) {
               RandomProblem p = counting_problem(0, d, dtype);
               p.inputs.shape = {2, 4, 2, 4 * Br, 3 * Bc, d, dv};
               p.options.br = Br, p.options.bc = Bc;

@@ -106,8 +106,9 @@ std::string gnuplot_script(const TrafficFigure& f, const std::string& svg_path) 
     plots += fmt::format("$curve{} using 1:2 with linespoints linecolor 'black' dashtype {} pointtype {} title {}, ", i,
                          i + 1, 4 + 2 * i, quoted(f.curves[i].title));
   }
-  plots += fmt::format("{0}*{1}**2*{2}**2/x with lines dashtype 2 linecolor 'gray50' title 'Theorem 2: (12 + 16/d)N²d²/M', ",
-                       12 + 16 / static_cast<double>(f.d), static_cast<double>(f.N), static_cast<double>(f.d));
+  plots +=
+      fmt::format("{0}*{1}**2*{2}**2/x with lines dashtype 2 linecolor 'gray50' title 'Theorem 2: (12 + 16/d)N²d²/M', ",
+                  12 + 16 / static_cast<double>(f.d), static_cast<double>(f.N), static_cast<double>(f.d));
   const Index materialized = 4 * f.N * f.N + 4 * f.N * f.d, floor = 4 * f.N * f.d;
   plots += fmt::format("{} with lines linewidth 3 linecolor 'gray50' title '01 materialized, ideal: 4N² + 4Nd', ",
                        materialized);

@@ -46,7 +46,7 @@ void forward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
         Column l_old = w.sram("l_old", rows.size()), l_new = w.sram("l_new", rows.size());
         l_old = (LSE - m_new).array().exp();                    // the old sum under the new maximum
         l_new = l_old + P.rowwise().sum();
-        LSE = (l_new.array() < 1).select(-infinity<Real>, m_new.array() + l_new.array().log());  // < 1: no key seen
+        LSE = m_new.array() + l_new.array().log();              // −∞ for a row that has seen no key
         dropout(P, o, w, rows, cols);
         P.round(p.dtype);
         // ---- accumulate

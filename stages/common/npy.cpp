@@ -320,7 +320,7 @@ class Replacement {
   }
 
   fs::path directory_;
-  fs::path as_given_;                // for messages
+  fs::path as_given_;              // for messages
   std::vector<fs::path> created_;  // innermost first
   std::vector<File> files_;
   bool committed_ = false;

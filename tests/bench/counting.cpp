@@ -1,6 +1,6 @@
 // What counting costs: a stage's source against sim/memory, and the same source against plain matrices, in one run.
-// Exit status 1 when the counted one takes more than 1.10 times as long. Rounds of the two alternate and each ratio is of
-// neighbours, so that whatever else the machine does meets both.
+// Exit status 1 when the counted one takes more than 1.10 times as long. Rounds of the two alternate and each ratio is
+// of neighbours, so that whatever else the machine does meets both.
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 
@@ -91,13 +91,16 @@ int main(int argc, char** argv) {
   };
   for (const auto& [name, which] : programs)
     for (const auto& [Br, Bc] : {std::pair<flash::Index, flash::Index>{32, 32}, {64, 64}, {64, 128}})
-      benchmark::RegisterBenchmark(fmt::format("counted over uncounted: {} {}x{}", name, Br, Bc).c_str(),
-                                   [which = which, Br = Br, Bc = Bc](benchmark::State& state) {
-                                     counted_over_uncounted(state, which, Br, Bc);
-                                   })
-          ->UseManualTime()->Iterations(15)->Unit(benchmark::kMillisecond);
+      benchmark::RegisterBenchmark(
+          fmt::format("counted over uncounted: {} {}x{}", name, Br, Bc).c_str(),
+          [which = which, Br = Br, Bc = Bc](benchmark::State& state) { counted_over_uncounted(state, which, Br, Bc); })
+          ->UseManualTime()
+          ->Iterations(15)
+          ->Unit(benchmark::kMillisecond);
   benchmark::RegisterBenchmark("03 over 01, N = 4096, d = 64", online_over_materialized)
-      ->UseManualTime()->Iterations(7)->Unit(benchmark::kMillisecond);
+      ->UseManualTime()
+      ->Iterations(7)
+      ->Unit(benchmark::kMillisecond);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
   if (too_slow) fmt::print("counting takes more than {:.2f} of the uncounted time\n", kAllowed);

@@ -10,7 +10,8 @@ void scores_and_sums(const sim::Tile<float>& A, const sim::Tile<float>& B, sim::
   sums = S.rowwise().sum();
 }
 
-void add_one(const sim::HbmMatrix<float>& Q, const sim::HbmMatrix<float>& O, Index block, sim::Machine<float>& machine) {
+void add_one(const sim::HbmMatrix<float>& Q, const sim::HbmMatrix<float>& O, Index block,
+             sim::Machine<float>& machine) {
   machine.parallel({}, [&](sim::Worker<float>& w) {
     for (sim::Range rows : sim::tiles(Q.info().rows, block)) {
       sim::Tile<float> tile = w.load(Q, rows);

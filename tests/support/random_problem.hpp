@@ -5,9 +5,9 @@
 #include <random>
 #include <string>
 
+#include "sim/theory/closed_forms.hpp"
 #include "stages/common/draw.hpp"
 #include "stages/common/run.hpp"
-#include "sim/theory/closed_forms.hpp"
 
 namespace flash {
 
@@ -36,12 +36,13 @@ struct RandomProblem {
 
 inline std::string RandomProblem::text() const {
   const Shape& s = shape();
-  return fmt::format("batch {} heads {}/{} Nq {} Nk {} d {} dv {} {} br {} bc {} causal {} window {},{} softcap {} dropout {} "
-                     "alibi {} mask {} block mask {} first touch {} sram {} bytes, {}",
-                     s.batch, s.heads, s.kv_heads, s.Nq, s.Nk, s.d, s.dv, name(inputs.dtype), options.br, options.bc,
-                     options.causal, options.window.left, options.window.right, options.softcap, options.dropout,
-                     !inputs.slopes.empty(), !inputs.mask.empty(), !inputs.block_mask.empty(), options.first_touch,
-                     config.machine.sram_bytes, config.machine.budget == sim::Budget::strict ? "strict" : "paper");
+  return fmt::format(
+      "batch {} heads {}/{} Nq {} Nk {} d {} dv {} {} br {} bc {} causal {} window {},{} softcap {} dropout {} "
+      "alibi {} mask {} block mask {} first touch {} sram {} bytes, {}",
+      s.batch, s.heads, s.kv_heads, s.Nq, s.Nk, s.d, s.dv, name(inputs.dtype), options.br, options.bc, options.causal,
+      options.window.left, options.window.right, options.softcap, options.dropout, !inputs.slopes.empty(),
+      !inputs.mask.empty(), !inputs.block_mask.empty(), options.first_touch, config.machine.sram_bytes,
+      config.machine.budget == sim::Budget::strict ? "strict" : "paper");
 }
 
 /// Tiles by hand, so that they are small beside N, or by the budget.
@@ -58,8 +59,8 @@ inline void choose_tiles(Random& random, const Stage& stage, RandomProblem& p) {
   for (Index t = 0; t < Tr * Tc; ++t) p.inputs.block_mask.push_back(random(1, 4) <= density);
 }
 
-/// A problem for `stage` with small sizes, any shape and any mixture of the options that it takes. In count-only mode it
-/// has no arrays but masks and slopes.
+/// A problem for `stage` with small sizes, any shape and any mixture of the options that it takes. In count-only mode
+/// it has no arrays but masks and slopes.
 inline RandomProblem random_problem(Random& random, const Stage& stage, bool count_only) {
   RandomProblem p;
   Shape s;
