@@ -225,3 +225,32 @@ TEST_CASE("count-only takes no memory", "[ledger]") {
     CHECK(run(stage, p.inputs, p.options, p.config).forward.ledger.flops().matmul == 4 * 64 * (Index(1) << 44));
   }
 }
+
+TEST_CASE("Theorem 1: extra HBM grows as N² before stage 03 and as N from it on", "[ledger]") {
+  for (const Stage& stage : stages()) {
+    for (const Format dtype : {Format::fp32, Format::fp16}) {
+      const auto extra = [&](Index N) {
+        RandomProblem p;
+        p.inputs.shape = {1, 1, 1, N, N, 64, 64};
+        p.inputs.dtype = dtype;
+        p.config.machine.count_only = true;
+        p.config.backward = stage.has_backward();
+        const RunResult result = run(stage, p.inputs, p.options, p.config);
+        return std::pair(result.forward.ledger.extra_elements(),
+                         result.backward ? result.backward->ledger.extra_elements() : 0);
+      };
+      INFO(stage.id << " " << name(dtype));
+      const Index growth = stage.number() < "03" ? 4 : 2;
+      const auto [forward, backward] = extra(512);
+      const auto [forward_2N, backward_2N] = extra(1024);
+      CHECK(forward > 0);
+      CHECK(forward_2N == growth * forward);
+      CHECK(backward_2N == growth * backward);
+      if (stage.number() >= "03") {
+        const Index accumulator = is_16_bit(dtype) ? 512 * 64 : 0;  // O_acc, dQ_acc
+        CHECK(forward <= 2 * 512 + accumulator);
+        CHECK(backward <= 2 * 512 + accumulator);
+      }
+    }
+  }
+}

@@ -93,7 +93,7 @@ TEST_CASE("tiles cover an axis in order, the last one shorter", "[memory]") {
   CHECK(all.back().size() == 2);
   for (Range r : tiles(0, 4)) FAIL("an empty axis has a tile at " << r.begin);
   for (Range r : tiles(3, 100)) CHECK(r == Range{0, 3});
-  CHECK(tile(1, 7, 4) == Range{4, 7});
+  CHECK(tile_range(1, 7, 4) == Range{4, 7});
   CHECK((ceil_div(8, 4) == 2 && ceil_div(9, 4) == 3 && ceil_div(0, 4) == 0));
 }
 

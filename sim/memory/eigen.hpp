@@ -1,5 +1,5 @@
-// The one place that includes Eigen. Cling compiles with -march=native and the library does not:
-// without one agreed alignment the two would lay out the same objects differently.
+// The one place that includes Eigen. A notebook's compiler (Cling) uses -march=native and the library does not: without one
+// agreed alignment the two would lay out the same objects differently.
 #pragma once
 
 #ifndef EIGEN_MAX_ALIGN_BYTES

@@ -12,7 +12,7 @@
 
 namespace flash::sim {
 
-enum class Access { read, write, rmw };
+enum class Access { read, write, rmw };  // rmw: an atomic read-modify-write
 
 /// Elements moved by one source line for one tensor.
 struct LedgerLine {

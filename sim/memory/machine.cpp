@@ -17,7 +17,7 @@ void MachineBase::launch(Index workers, const std::function<void(Index, WorkerSt
   Index failed = workers;
 
   const auto run = [&] {
-    WorkerState state{Sram(config_.sram_bytes, config_.budget, !config_.count_only), {}, config_.count_only,
+    WorkerState state{Sram(config_.sram_bytes, config_.budget, !config_.count_only), {}, config_.count_only, config_.poison_sram,
                       observer_ ? &observer_ : nullptr};
     for (Index id = next++; id < workers; id = next++) {
       try {

@@ -17,7 +17,7 @@ struct Range {
 constexpr Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
 
 /// The tile number `index` of an axis of `length` cut every `block`: the last one may be shorter.
-inline Range tile(Index index, Index length, Index block) {
+inline Range tile_range(Index index, Index length, Index block) {
   return {index * block, std::min(length, (index + 1) * block)};
 }
 
@@ -27,7 +27,7 @@ class tiles {
   tiles(Index length, Index block) : length_(length), block_(block) {}
   struct Iterator {
     Index index, length, block;
-    Range operator*() const { return tile(index, length, block); }
+    Range operator*() const { return tile_range(index, length, block); }
     Iterator& operator++() { return ++index, *this; }
     bool operator!=(const Iterator& other) const { return index != other.index; }
   };

@@ -10,8 +10,8 @@
 
 namespace flash::sim {
 
-/// `paper` takes Algorithm 1's block sizes, which overflow M once S and the statistics count: it never throws, and the
-/// peak is reported. `strict` counts every tile and throws CapacityError.
+/// `paper` takes Algorithm 1's block sizes, which for M < 8d² overflow M once S and the statistics count: it never throws,
+/// and the peak is reported. `strict` counts every tile and throws CapacityError.
 enum class Budget { paper, strict };
 
 /// A tile did not fit under the strict budget; the message lists who holds what.

@@ -42,7 +42,7 @@ using Observer = std::function<void(const Event&)>;
 struct WorkerState {
   Sram sram;
   Tally tally;
-  bool count_only = false;
+  bool count_only = false, poison = false;
   const Observer* observer = nullptr;
   Index worker = 0, batch = 0, head = 0;
 };
@@ -58,7 +58,9 @@ class SramArray : public Eigen::Map<const Plain, Eigen::AlignedMax> {
   using View = Eigen::Map<const Plain, Eigen::AlignedMax>;
 
   SramArray(WorkerState& state, const char* name, Index rows, Index cols, Format format)
-      : SramArray(state, state.sram.take(name, rows, cols, format), name, rows, cols) {}
+      : SramArray(state, state.sram.take(name, rows, cols, format), name, rows, cols) {
+    if (state.poison && !state.count_only) values().setConstant(std::numeric_limits<Real>::quiet_NaN());
+  }
   SramArray(SramArray&& other) noexcept
       : View(other), state_(other.state_), slot_(std::exchange(other.slot_, -1)), name_(other.name_) {}
   struct Alias {};
@@ -105,7 +107,7 @@ class SramArray : public Eigen::Map<const Plain, Eigen::AlignedMax> {
     return *this;
   }
 
-  /// Rounds to `format` on the way to the matrix unit: no pass of its own.
+  /// Rounds the tile's values to `format`, as on the way to the matrix unit: no pass of its own.
   SramArray& round(Format format) {
     if (!state_->count_only && bytes_per_element(format) < static_cast<Index>(sizeof(Real)))
       values() = this->unaryExpr([format](Real x) { return rounded(x, format); });
@@ -188,7 +190,7 @@ class Tile : public SramArray<RowMajor<Real>> {
   Tile(Tile&&) noexcept = default;
   Tile& operator=(const Tile& other) { return Base::operator=(other), *this; }
   Tile alias() { return Tile(*this, typename Base::Alias{}); }  ///< a second handle of the same memory
-  Tile& as(const char* name) { return Base::name_ = name, *this; }  ///< from here on it holds something else
+  Tile& as(const char* name) { return Base::name_ = name, *this; }  ///< the same memory under a new name: it now holds something else
 };
 
 /// One number for each row of a tile [rows] in SRAM: a maximum, a sum, an LSE.

@@ -26,10 +26,12 @@ struct PendingSum {
   std::vector<Real> values;
 };
 
+/// Each load, store and accumulate takes the caller's source line, by which the ledger can be read.
 template <class Real>
 class Worker {
  public:
-  const Index batch, head, kv_head, block;
+  const Index batch, head, kv_head;
+  const Index block;  ///< of the head's work; 0 where a worker has a whole head
 
   Worker(WorkerState& state, std::vector<PendingSum<Real>>& sums, const Grid& grid, Index id)
       : batch(id / (grid.blocks * grid.heads)),

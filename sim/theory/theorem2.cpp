@@ -1,5 +1,6 @@
 #include "sim/theory/theorem2.hpp"
 
+#include <Eigen/QR>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -118,24 +119,6 @@ struct Walks {
 
 // ---- fits
 
-/// min ‖Ax − y‖ by modified Gram-Schmidt. A [points, unknowns], y [points].
-Eigen::VectorXd least_squares(Eigen::MatrixXd A, Eigen::VectorXd y) {
-  const Index unknowns = A.cols();
-  Eigen::MatrixXd R = Eigen::MatrixXd::Zero(unknowns, unknowns);
-  Eigen::VectorXd z(unknowns);
-  for (Index i = 0; i < unknowns; ++i) {
-    R(i, i) = A.col(i).norm();
-    A.col(i) /= R(i, i);
-    for (Index j = i + 1; j < unknowns; ++j) {
-      R(i, j) = A.col(i).dot(A.col(j));
-      A.col(j) -= R(i, j) * A.col(i);
-    }
-    z(i) = A.col(i).dot(y);
-    y -= z(i) * A.col(i);
-  }
-  return R.triangularView<Eigen::Upper>().solve(z);
-}
-
 /// N²d²/M, N²d/M, Nd, N. Where 4d | M and Bc | N the first two are multiples of 1/4: exact in a double.
 Eigen::RowVector4d basis(const Point& p) {
   const auto N = static_cast<double>(p.N), d = static_cast<double>(p.d), M = static_cast<double>(p.M);
@@ -149,7 +132,7 @@ void recover_coefficients(const std::vector<Point>& points, ScheduleResult& resu
     const Point& p = points[static_cast<std::size_t>(i)];
     A.row(i) = basis(p) / static_cast<double>(p.elements);  // relative errors weigh the same at all sizes
   }
-  const Eigen::Vector4d fit = least_squares(A, Eigen::VectorXd::Ones(n));
+  const Eigen::Vector4d fit = A.colPivHouseholderQr().solve(Eigen::VectorXd::Ones(n));
   result.residual = (A * fit - Eigen::VectorXd::Ones(n)).cwiseAbs().maxCoeff();
   const Eigen::Vector4d nearest = fit.array().round();
   result.exact = std::all_of(points.begin(), points.end(),
@@ -184,7 +167,7 @@ void fit_exponents(const std::vector<Point>& points, ScheduleResult& result) {
     A.row(i) << 1, std::log(p.N), std::log(p.d), std::log(p.M);
     y(i) = std::log(p.elements);
   }
-  const Eigen::Vector4d fit = least_squares(A, y);
+  const Eigen::Vector4d fit = A.colPivHouseholderQr().solve(y);
   result.exponent_N = fit(1);
   result.exponent_d = fit(2);
   result.exponent_M = fit(3);
@@ -275,7 +258,7 @@ Json schedule_json(const ScheduleResult& s) {
           {"coefficients", coefficients},
           {"expected", expected},
           {"exact", s.exact},
-          {"residual", s.residual},
+          {"residual", std::isfinite(s.residual) ? Json(s.residual) : Json("nan")},
           {"exponents", {{"N", s.exponent_N}, {"d", s.exponent_d}, {"M", s.exponent_M}}},
           {"ratio", {{"min", s.ratio_min}, {"max", s.ratio_max}, {"proved", {s.proved_min, s.proved_max}}}},
           {"outside_sandwich", s.outside_sandwich},

@@ -12,7 +12,7 @@ namespace flash::materialized {
 template <class Real>
 void backward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
   const Range rows{0, p.Nq}, cols{0, p.Nk};
-  if (p.grouped()) machine.parallel(p.kv_grid(), [&](Worker<Real>& w) {        // one worker: one KV head
+  if (p.grouped()) machine.parallel(p.kv_grid(), [&](Worker<Real>& w) {        // several heads add to one dK, dV
     // ---- store
     w.store(p.dK, cols, w.zeros("dK", cols.size(), p.d));
     w.store(p.dV, cols, w.zeros("dV", cols.size(), p.dv));
@@ -45,9 +45,9 @@ void backward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) 
       // ---- dS
       Column D = w.sram("D", rows.size());                      // [Br]
       D = P.cwiseProduct(dP).rowwise().sum();
-      auto& dS = dP.as("dS");                                  // dS takes the place of dP
+      auto& dS = dP.as("dS");                                   // the same memory: dS takes the place of dP
       dS = P.cwiseProduct(dP.colwise() - D);                    // line 3
-      if (o.softcap > 0) mask.derivative(dS, w.load(p.S, rows, cols), rows, cols);
+      if (o.softcap > 0) mask.derivative(dS, w.load(p.S, rows, cols), rows, cols);   // of softcap, from the S that it left
       // ---- store
       w.store(p.dS, rows, cols, dS);
     }

@@ -1,5 +1,5 @@
 // 01 materialized: standard attention (Dao et al. 2022, Algorithm 0).
-// Extends nothing. Three passes, each over whole matrices as a library runs them: the only tile is everything.
+// Extends nothing. Three passes, each over whole matrices as a library runs them: the one tile is everything, Br = Nq, Bc = Nk.
 // Why it matters: everything later has to give the same O.
 // What it costs: S and P in HBM, memory and traffic of size N². SRAM is taken to be as large as a pass needs.
 // The ledger must say: 4N² + 4Nd elements, Θ(N² + Nd).
@@ -30,8 +30,8 @@ void softmax(const Problem<Real>& p, Worker<Real>& w, Range rows, Range cols) {
   Tile S = w.load(p.S, rows, cols);
   // ---- softmax
   Column m = w.constant("m", rows.size(), lowest<Real>), l = w.constant("l", rows.size(), 0);  // [Br]
-  if (cols.size() > 0) m = S.rowwise().maxCoeff().cwiseMax(m);  // Alg. 0, line 2
-  auto& P = S.as("P");                                          // P takes the place of S
+  if (cols.size() > 0) m = S.rowwise().maxCoeff().cwiseMax(m);  // Alg. 0, line 2; no keys: no maximum
+  auto& P = S.as("P");                                          // the same memory: P takes the place of S
   P = (S.colwise() - m).array().exp();
   l = P.rowwise().sum();
   P = inverse_of_sum(l).asDiagonal() * P;
@@ -59,7 +59,8 @@ template <class Real>
 void forward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
   const Range rows{0, p.Nq}, cols{0, p.Nk};
   machine.parallel(p.grid(), [&](Worker<Real>& w) {             // one worker: one head
-    scores(p, ScoreMask(p, o, w), w, rows, cols);
+    const ScoreMask mask(p, o, w);
+    scores(p, mask, w, rows, cols);
     softmax(p, w, rows, cols);
     output(p, o, w, rows, cols);
   });

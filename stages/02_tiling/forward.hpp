@@ -2,7 +2,7 @@
 // Extends 01. The change: every pass walks Br × Bc tiles; a tile of the result stays in SRAM until it is done.
 // Why it helps: it runs with the SRAM there is, and tiles that no query sees are skipped.
 // What it costs: Q and K come again for every tile of S, V for every row of tiles; S is read twice for the softmax.
-// The ledger must now say: 5N² + (2Tr + Tc)Nd + Nd elements: honest, and still Θ(N²).
+// The ledger must now say: 5N² + (2Tr + Tc)Nd + Nd elements: honest, and still N² however large M is.
 #pragma once
 
 #include "stages/common/stage.hpp"
@@ -11,7 +11,7 @@ namespace flash::tiling {
 
 /// SRAM of one worker [bytes], the fullest pass: Qi, Kj, S and an explicit mask's tile; S and statistics; P, Vj, Oi.
 inline Index sram_bytes(const TileSizes& t) {
-  return std::max({t.e * (t.Br + t.Bc) * t.d + t.a * t.Br * t.Bc + t.mask, t.e * t.Br * t.Bc + t.a * 3 * t.Br,
+  return std::max({t.e * (t.Br + t.Bc) * t.d + t.a * t.Br * t.Bc + t.mask_bytes, t.e * t.Br * t.Bc + t.a * 3 * t.Br,
                    t.e * t.Bc * (t.Br + t.dv) + t.a * t.Br * t.dv});
 }
 
@@ -46,7 +46,7 @@ void softmax(const Problem<Real>& p, Worker<Real>& w, Range rows, const VisibleT
     // ---- load
     Tile S = w.load(p.S, rows, cols);
     // ---- softmax
-    auto& P = S.as("P");                                        // P takes the place of S
+    auto& P = S.as("P");                                        // the same memory: P takes the place of S
     P = (S.colwise() - m).array().exp();
     P = inverse_of_sum(l).asDiagonal() * P;
     // ---- store
@@ -76,7 +76,7 @@ template <class Real>
 void forward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
   const auto [Br, Bc] = block_sizes(p, o, machine, sram_bytes);
   const VisibleTiles visible(p, o, Br, Bc);
-  machine.parallel(p.grid(), [&, Br = Br](Worker<Real>& w) {    // one worker: one head
+  machine.parallel(p.grid(), [&](Worker<Real>& w) {             // one worker: one head
     const ScoreMask mask(p, o, w);
     for (Range rows : tiles(p.Nq, Br))
       for (Range cols : visible.cols(rows)) scores(p, mask, w, rows, cols);

@@ -11,19 +11,19 @@ namespace flash::online_softmax {
 
 /// SRAM of one worker [bytes]: Kj, Vj, Qi; Oi, S (P takes its place), l, m; three more statistics or a mask's tile.
 inline Index sram_bytes(const TileSizes& t) {
-  return t.e * (t.Bc * (t.d + t.dv) + t.Br * t.d) + t.a * t.Br * (t.dv + t.Bc + 2) + std::max(t.a * 3 * t.Br, t.mask);
+  return t.e * (t.Bc * (t.d + t.dv) + t.Br * t.d) + t.a * t.Br * (t.dv + t.Bc + 2) + std::max(t.a * 3 * t.Br, t.mask_bytes);
 }
 
 template <class Real>
 void forward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
   const auto [Br, Bc] = block_sizes(p, o, machine, sram_bytes);
   const VisibleTiles visible(p, o, Br, Bc);
-  machine.parallel(p.grid(), [&, Br = Br, Bc = Bc](Worker<Real>& w) {          // one worker: one head
+  machine.parallel(p.grid(), [&](Worker<Real>& w) {             // one worker: one head
     const ScoreMask mask(p, o, w);
     for (Range rows : tiles(p.Nq, Br)) {                        // Alg. 1, line 2
-      if (o.first_touch && !visible.none(rows)) continue;       // its first visit will do it
+      if (o.first_touch && !visible.none(rows)) continue;       // its first visit will make O, l, m
       // ---- store
-      w.store(visible.none(rows) ? p.O : p.O_acc, rows, w.zeros("O", rows.size(), p.dv));
+      w.store(visible.none(rows) ? p.O : p.O_acc, rows, w.zeros("O", rows.size(), p.dv));  // no visit: the last store
       w.store(p.l, rows, w.constant("l", rows.size(), 0));
       w.store(p.m, rows, w.constant("m", rows.size(), lowest<Real>));
     }
@@ -44,12 +44,12 @@ void forward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
         mask.apply(S, rows, cols);
         // ---- softmax
         Column m_new = w.sram("m_new", rows.size());
-        m_new = S.rowwise().maxCoeff().cwiseMax(m);             // lines 10 and 11, under the new maximum at once
-        auto& P = S.as("P");                                    // P takes the place of S
-        P = (S.colwise() - m_new).array().exp();
+        m_new = S.rowwise().maxCoeff().cwiseMax(m);             // line 11: the new maximum at once
+        auto& P = S.as("P");                                    // the same memory: P takes the place of S
+        P = (S.colwise() - m_new).array().exp();                // line 10, under it
         Column l_old = w.sram("l_old", rows.size()), l_new = w.sram("l_new", rows.size());
         l_old = (m - m_new).array().exp() * l.array();          // the old sum under the new maximum
-        l_new = l_old + P.rowwise().sum();
+        l_new = l_old + P.rowwise().sum();                      // line 11, before dropout
         dropout(P, o, w, rows, cols);
         P.round(p.dtype);
         // ---- accumulate
@@ -57,7 +57,7 @@ void forward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
         Oi += P * Vj;
         Oi = inverse_of_sum(l_new).asDiagonal() * Oi;
         // ---- store
-        w.store(visible.last(rows, cols) ? p.O : p.O_acc, rows, Oi);           // between visits O is fp32
+        w.store(visible.last(rows, cols) ? p.O : p.O_acc, rows, Oi);           // line 12; between visits in fp32
         w.store(p.l, rows, l_new);                              // line 13
         w.store(p.m, rows, m_new);
       }

@@ -10,13 +10,13 @@ namespace flash {
 
 using theory::Blocks;
 
-/// What a stage's SRAM inequality is made of. Elements: Br, Bc, d, dv; bytes: the others.
+/// What a stage's SRAM inequality is made of: sizes in elements, and bytes.
 struct TileSizes {
   Index Br, Bc, d, dv;
-  Index e;        ///< an element of Q, K, V, O
-  Index a;        ///< an element of an accumulator or statistic
-  Index mask;     ///< an explicit mask's tile; 0 without one
-  Index dropout;  ///< a copy of P after dropout; 0 without dropout
+  Index e;              ///< bytes of an element of Q, K, V, O
+  Index a;              ///< bytes of an element of an accumulator or statistic
+  Index mask_bytes;     ///< an explicit mask's tile; 0 without one
+  Index dropout_bytes;  ///< a copy of P after dropout; 0 without dropout
 };
 
 template <class Real>

@@ -131,8 +131,8 @@ class BoundsPass {
     double *worst = &worst_.o[at(query * dv)], *typical = &typical_.o[at(query * dv)];
     for (std::size_t n = 0; n < row.keys.size(); ++n) {
       const double* V = &in_.v[at((first_key + row.keys[n]) * dv)];
-      add_absolute(worst, row.m[n] * (errors.p[n].worst + sums * row.p[n]), V, dv);
-      add_square(typical, row.m[n] * errors.p[n].typical, V, dv);
+      add_absolute(worst, row.z[n] * (errors.p[n].worst + sums * row.p[n]), V, dv);
+      add_square(typical, row.z[n] * errors.p[n].typical, V, dv);
     }
     for (Index c = 0; c < dv; ++c) {
       const double O = std::abs(exact_.o[at(query * dv + c)]);
@@ -151,7 +151,7 @@ class BoundsPass {
     std::vector<double> common(at(d));
     for (std::size_t n = 0; n < row.keys.size(); ++n) {
       const Index key = first_key + row.keys[n];
-      const double *V = &in_.v[at(key * dv)], m = row.m[n], size_dP = m * absolute_dot(dO, V, dv);
+      const double *V = &in_.v[at(key * dv)], m = row.z[n], size_dP = m * absolute_dot(dO, V, dv);
       const double value = m * dot(dO, V, dv), stored = matrix_unit_ * std::abs(value);
       const Uncertain dP{value, product * size_dP + stored, in_epsilons(summed_.unit * size_dP + stored)};
       add_absolute(&worst_.dv[at(key * dv)], m * (errors.p[n].worst + (sums() + group_sums()) * row.p[n]), dO, dv);

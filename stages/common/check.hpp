@@ -40,9 +40,8 @@ struct CheckResult {
 
 /// Compares `got` with the oracle; dq, dk, dv only where the oracle has them. An output passes when
 /// - every error is within 2·e_base + 4·eps·X: eps is the format's and X, for o, max|V|/(1−p) (p: dropout) or what
-/// large
-///   scores make of it where that is more, and for a gradient its natural magnitude (largest Bounds::typical): the
-///   terms that are rounded on the way to it, and itself;
+///   large scores make of it where that is more, and for a gradient its natural magnitude (largest Bounds::typical):
+///   the terms that are rounded on the way to it, and itself;
 /// - every element is within what any right program may lose (Bounds::worst), which follows the element's own row, so
 ///   that a wrong small row among large ones is seen;
 /// - lse is within 4·eps_fp32·max(1,|LSE|) (fp64's in fp64) plus what its own row's scores may lose in fp32, plus

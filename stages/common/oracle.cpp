@@ -64,8 +64,8 @@ void add_gradients(const Inputs& in, double scale, const SoftmaxRow& row, Index 
   const double D = dot(dO, row_of(out.o, query, dv), dv);
   for (std::size_t n = 0; n < row.keys.size(); ++n) {
     const Index key = first_key + row.keys[n];
-    add_scaled(row_of(out.dv, key, dv), row.p[n] * row.m[n], dO, dv);
-    const double dP = row.m[n] * dot(dO, row_of(in.v, key, dv), dv);
+    add_scaled(row_of(out.dv, key, dv), row.p[n] * row.z[n], dO, dv);
+    const double dP = row.z[n] * dot(dO, row_of(in.v, key, dv), dv);
     const double dS = row.p[n] * (dP - D);
     const double dX = scale * dS * row.ds_dx[n];
     add_scaled(dQ, dX, row_of(in.k, key, d), d);
@@ -173,7 +173,7 @@ SoftmaxRow softmax_row(const OracleRules& rules, Index b, Index h, Index i) {
     const double tanh = c > 0 ? std::tanh(x / c) : 0;
     row.s.push_back((c > 0 ? c * tanh : x) - rules.alibi(h, i, j));
     row.ds_dx.push_back(1 - tanh * tanh);
-    row.m.push_back(rules.dropout_factor(b, h, i, j));
+    row.z.push_back(rules.dropout_factor(b, h, i, j));
     m = std::max(m, row.s.back());
   }
   double l = 0;
@@ -205,7 +205,7 @@ Outputs oracle(const Inputs& in, const Options& options, bool backward) {
     SoftmaxRow row = softmax_row(rules, b, h, i);
     out.lse[static_cast<std::size_t>(query)] = row.lse;
     for (std::size_t n = 0; n < row.keys.size(); ++n) {
-      add_scaled(row_of(out.o, query, s.dv), row.p[n] * row.m[n], row_of(in.v, first_key + row.keys[n], s.dv), s.dv);
+      add_scaled(row_of(out.o, query, s.dv), row.p[n] * row.z[n], row_of(in.v, first_key + row.keys[n], s.dv), s.dv);
     }
     if (!backward) continue;
     if (!all_finite(row_of(in.dout, query, s.dv), s.dv)) std::fill(row.p.begin(), row.p.end(), kNaN);

@@ -3,9 +3,9 @@
 //
 //   x = scale·q·k                      s = c·tanh(x/c) (softcap), then − slope·|i + (Nk − Nq) − j| (ALiBi)
 //   P = softmax of s over the keys that the row sees, LSE = ln Σ e^s
-//   O = Σ_j P_ij·M_ij·V_j              M: dropout, 0 or 1/(1−p)
-//   dV_j = Σ_i P_ij·M_ij·dO_i          dP_ij = M_ij·(dO_i·V_j), D_i = dO_i·O_i, dS = P∘(dP − D)
-//   dQ_i = scale·Σ_j dS_ij·x'_ij·K_j   dK_j = scale·Σ_i dS_ij·x'_ij·Q_i     x' = ds/dx = 1 − tanh²
+//   O = Σ_j P_ij·Z_ij·V_j              Z: dropout, 0 or 1/(1−p)
+//   dV_j = Σ_i P_ij·Z_ij·dO_i          dP_ij = Z_ij·(dO_i·V_j), D_i = dO_i·O_i, dS = P∘(dP − D)
+//   dQ_i = scale·Σ_j dS_ij·(ds/dx)·K_j  dK_j = scale·Σ_i dS_ij·(ds/dx)·Q_i   ds/dx = 1 − tanh²
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ class OracleRules {
   bool sees(Index b, Index h, Index i, Index j) const;
   std::vector<Index> visible_keys(Index b, Index h, Index i) const;  ///< ascending
   double alibi(Index h, Index i, Index j) const;                     ///< what is subtracted from the score
-  double dropout_factor(Index b, Index h, Index i, Index j) const;   ///< M_ij: 0 or 1/(1−p); 1 without dropout
+  double dropout_factor(Index b, Index h, Index i, Index j) const;   ///< Z_ij: 0 or 1/(1−p); 1 without dropout
   /// Are query i's own q and the k and v of these keys finite?
   bool finite(Index b, Index h, Index i, const std::vector<Index>& keys) const;
 
@@ -47,7 +47,7 @@ struct SoftmaxRow {
   std::vector<double> s;      ///< scores, after scale, softcap and ALiBi
   std::vector<double> ds_dx;  ///< derivative of s with respect to the scaled product: 1 without softcap
   std::vector<double> p;      ///< softmax of s, sums to 1; NaN where the row sees a number that is not finite
-  std::vector<double> m;      ///< dropout's factors
+  std::vector<double> z;      ///< dropout's factors
   double lse;                 ///< −inf where the row sees no key; NaN like p
 };
 

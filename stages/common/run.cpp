@@ -110,14 +110,17 @@ void refuse_overflow(const Inputs& in, const Options& o, const std::vector<doubl
 }
 
 template <class Real>
-Pass run_program(const Program& program, const Problem<Real>& p, const Options& o, const RunConfig& config) {
+Pass run_program(const Program& program, const Problem<Real>& p, const Options& o, const RunConfig& config,
+                 double& seconds) {
   sim::MachineConfig machine_config = config.machine;
   if (!program.sram_bytes) machine_config.budget = sim::Budget::paper;  // no tiles: it takes what its matrices need
   Machine<Real> machine(machine_config);
   if (config.observer) machine.observe(config.observer);
   Pass pass;
   if (program.sram_bytes) pass.blocks = block_sizes(p, o, machine, program.sram_bytes);
+  const auto start = std::chrono::steady_clock::now();
   program.run(p, o, machine);
+  seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   pass.ledger = machine.ledger();
   return pass;
 }
@@ -129,24 +132,22 @@ std::vector<double> values(const sim::HbmTensor<Real>& tensor) {
 
 template <class Real>
 RunResult run_in(const Stage& stage, const Inputs& in, const Options& o, const RunConfig& config) {
-  const auto start = std::chrono::steady_clock::now();
   const Problem<Real> p(in);
   RunResult result;
-  result.forward = run_program(stage.forward, p, o, config);
+  result.forward = run_program(stage.forward, p, o, config, result.seconds);
   if (!config.machine.count_only) {
     result.outputs.lse = lse_of(stage, in, p, o);
     refuse_overflow(in, o, result.outputs.lse);
     result.outputs.o = values(p.O);
   }
   if (config.backward) {
-    result.backward = run_program(stage.backward, p, o, config);
+    result.backward = run_program(stage.backward, p, o, config, result.seconds);
     if (!config.machine.count_only) {
       result.outputs.dq = values(p.dQ);
       result.outputs.dk = values(p.dK);
       result.outputs.dv = values(p.dV);
     }
   }
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
 

@@ -30,7 +30,8 @@ class ScoreMask {
     if (!w.count_only()) slope_ = slope(0);
   }
 
-  /// S [rows, cols]: s <- c·tanh(s/c), s <- s − slope·distance, and −∞ where the query does not see the key.
+  /// S [rows, cols]: s <- c·tanh(s/c), s <- s − slope·distance, and −∞ where the query does not see the key. Loads the
+  /// explicit mask's tile from HBM, if there is one.
   void apply(sim::Tile<Real>& S, sim::Range rows, sim::Range cols) const {
     if (softcap_ > 0) S.transform([&](Index, Index, Real s) { return softcap_ * std::tanh(s / softcap_); });
     if (!p_.slopes.empty())
@@ -76,18 +77,19 @@ void dropout(sim::Tile<Real>& P, const Options& o, const sim::Worker<Real>& w, s
   });
 }
 
-/// P∘Z rounded to the run's format for its product, beside the P that dS needs; P itself when there is no dropout.
+/// Rounds P as its product takes it, and returns P∘Z: a copy, since dS needs P too, or P's own memory without dropout.
 template <class Real>
 sim::Tile<Real> dropped(sim::Tile<Real>& P, const Options& o, sim::Worker<Real>& w, Format dtype, sim::Range rows,
                         sim::Range cols) {
-  sim::Tile<Real> Z_P = o.dropout > 0 ? w.sram("P dropped", P.rows(), P.cols()) : P.alias();
-  if (o.dropout > 0) Z_P = P;
+  P.round(dtype);
+  if (o.dropout == 0) return P.alias();
+  sim::Tile<Real> Z_P = w.sram("P dropped", P.rows(), P.cols());
+  Z_P = P;
   dropout(Z_P, o, w, rows, cols);
-  Z_P.round(dtype);
-  return Z_P;
+  return Z_P.round(dtype), Z_P;
 }
 
-/// 1/l [rows] for a row sum under its own maximum, which is at least 1; a row that sees no key has l = 0 and stays 0.
+/// 1/l [rows]. A row's maximum contributes e⁰, so l >= 1; a row that sees no key has l = 0, and its zeros stay zeros.
 template <class Real>
 auto inverse_of_sum(const sim::Column<Real>& l) {
   return l.cwiseMax(1).cwiseInverse();

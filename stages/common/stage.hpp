@@ -1,4 +1,5 @@
-// What a stage needs: the problem in HBM, the machine, tiles, masks. Everything below the lesson.
+// What a stage needs, everything below the lesson: the problem in HBM (problem.hpp), machine and tiles (sim/memory), block
+// sizes (blocks.hpp), visited tiles (visible_tiles.hpp); ScoreMask, dropout, lowest, inverse_of_sum (score_mask.hpp).
 #pragma once
 
 #include "stages/common/blocks.hpp"

@@ -1,4 +1,5 @@
-// Which tiles of S have to be visited: causal, window and block mask skip the others.
+// Which tiles of S have to be visited: causal, window and block mask skip the others. An explicit mask skips none: what is
+// in it is known only when its tile is loaded. Ranges named rows are queries, those named cols keys.
 #pragma once
 
 #include <vector>
@@ -33,9 +34,11 @@ class VisibleTiles {
     return seen;
   }
 
-  /// Is `cols` the first, or the last, column tile that visits `rows`?
+  /// No column tile before `cols` visits `rows`.
   bool first(sim::Range rows, sim::Range cols) const { return none(rows, 0, cols.begin); }
+  /// No column tile after `cols` visits `rows`.
   bool last(sim::Range rows, sim::Range cols) const { return none(rows, cols.end, sees_.Nk); }
+  /// No column tile at all visits `rows`.
   bool none(sim::Range rows) const { return none(rows, 0, sees_.Nk); }
 
  private:
@@ -49,7 +52,7 @@ class VisibleTiles {
     if (begin >= end) return true;
     if (block_mask_.empty()) return !rules::tile_visible(sees_, rows.begin, rows.end, begin, end);
     for (; begin < end; begin += Bc_)
-      if (visited(rows, sim::tile(begin / Bc_, sees_.Nk, Bc_))) return false;
+      if (visited(rows, sim::tile_range(begin / Bc_, sees_.Nk, Bc_))) return false;
     return true;
   }
 

@@ -54,6 +54,7 @@ inline Options with_scale(double scale) {
 inline void on_every_stage(const Inputs& in, const Options& options,
                            const std::function<void(const Stage&, const RunResult&)>& check, RunConfig config = {}) {
   config.machine.threads = 1;
+  config.machine.poison_sram = true;  // a tile that is read before it is written shows
   int runs = 0;
   for (const Stage& stage : stages()) {
     if (!takes_all(stage, in, options)) continue;
