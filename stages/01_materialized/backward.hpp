@@ -47,7 +47,7 @@ void backward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) 
       D = P.cwiseProduct(dP).rowwise().sum();
       auto& dS = dP.as("dS");                                   // the same memory: dS takes the place of dP
       dS = P.cwiseProduct(dP.colwise() - D);                    // line 3
-      if (o.softcap > 0) mask.derivative(dS, w.load(p.S, rows, cols), rows, cols);   // of softcap, from the S that it left
+      if (o.softcap > 0) mask.derivative(dS, w.load(p.S, rows, cols), rows, cols);  // of softcap
       // ---- store
       w.store(p.dS, rows, cols, dS);
     }

@@ -11,7 +11,8 @@ namespace flash::online_softmax {
 
 /// SRAM of one worker [bytes]: Kj, Vj, Qi; Oi, S (P takes its place), l, m; three more statistics or a mask's tile.
 inline Index sram_bytes(const TileSizes& t) {
-  return t.e * (t.Bc * (t.d + t.dv) + t.Br * t.d) + t.a * t.Br * (t.dv + t.Bc + 2) + std::max(t.a * 3 * t.Br, t.mask_bytes);
+  return t.e * (t.Bc * (t.d + t.dv) + t.Br * t.d) + t.a * t.Br * (t.dv + t.Bc + 2) +
+         std::max(t.a * 3 * t.Br, t.mask_bytes);
 }
 
 template <class Real>

@@ -11,7 +11,8 @@ namespace flash::recomputed_backward {
 
 /// SRAM of one worker [bytes]: Kj, Vj, Qi; Oi, S (P takes its place), LSE; three more statistics or a mask's tile.
 inline Index sram_bytes(const TileSizes& t) {
-  return t.e * (t.Bc * (t.d + t.dv) + t.Br * t.d) + t.a * t.Br * (t.dv + t.Bc + 1) + std::max(t.a * 3 * t.Br, t.mask_bytes);
+  return t.e * (t.Bc * (t.d + t.dv) + t.Br * t.d) + t.a * t.Br * (t.dv + t.Bc + 1) +
+         std::max(t.a * 3 * t.Br, t.mask_bytes);
 }
 
 template <class Real>

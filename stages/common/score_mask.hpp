@@ -86,7 +86,8 @@ sim::Tile<Real> dropped(sim::Tile<Real>& P, const Options& o, sim::Worker<Real>&
   sim::Tile<Real> Z_P = w.sram("P dropped", P.rows(), P.cols());
   Z_P = P;
   dropout(Z_P, o, w, rows, cols);
-  return Z_P.round(dtype), Z_P;
+  Z_P.round(dtype);
+  return Z_P;
 }
 
 /// 1/l [rows]. A row's maximum contributes e⁰, so l >= 1; a row that sees no key has l = 0, and its zeros stay zeros.
