@@ -1,5 +1,5 @@
 // 01 materialized: standard attention (Dao et al. 2022, Algorithm 0).
-// Extends nothing. Three passes over whole matrices, as a library runs them: the one tile is everything, Br = Nq, Bc = Nk.
+// Extends nothing. Three passes over whole matrices, as a library runs them: one tile is all, Br = Nq and Bc = Nk.
 // Why it matters: everything later has to give the same O.
 // What it costs: S and P in HBM, memory and traffic of size N². SRAM is taken to be as large as a pass needs.
 // The ledger must say: 4N² + 4Nd elements, Θ(N² + Nd).
