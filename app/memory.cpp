@@ -89,7 +89,7 @@ void require_shape(const Shape& s) {
   if (operations > 0x1p56L)
     throw Refused(fmt::format(
         "batch {}, {} heads, {} queries, {} keys, d = {}, dv = {} were asked, but that makes {:.1e} "
-        "multiplications and {:.1e} bytes of Q and K, more than are counted in 64 bits; take a "
+        "multiplications and {:.1e} bytes of Q and K, more than this program counts with certainty in 64 bits; take a "
         "smaller problem",
         s.batch, s.heads, s.Nq, s.Nk, s.d, s.dv, static_cast<double>(operations), 4 * (Sizes(s).q + Sizes(s).k)));
 }

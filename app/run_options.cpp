@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <functional>
@@ -36,7 +37,7 @@ Whole parse_whole(std::string_view option, std::string_view text) {
     throw Refused(
         fmt::format("{} was given \"{}\", which does not fit in 64 bits; give a smaller number", option, text));
   if (error != std::errc() || end != text.data() + text.size())
-    throw Refused(fmt::format("{} was given \"{}\", which is not a {}; give digits only", option, text,
+    throw Refused(fmt::format("{} was given \"{}\", which is not a {}; give a number in digits", option, text,
                               std::is_signed_v<Whole> ? "whole number" : "whole number from 0 on"));
   return value;
 }
@@ -282,7 +283,8 @@ Index parse_sram(std::string_view text, Format dtype) {
 
 Window parse_window(std::string_view text) {
   const std::size_t comma = text.find(',');
-  if (comma == std::string_view::npos)
+  const auto sides = std::ranges::count(text, ',') + 1;
+  if (sides != 2 || comma == 0 || comma + 1 == text.size())
     throw Refused(
         fmt::format("--window was given \"{}\"; give two sides such as 16,0, a negative one for no limit", text));
   return {parse_whole<std::int64_t>("--window", text.substr(0, comma)),

@@ -69,7 +69,7 @@ std::string text(const Reason& r) {
   all += paragraph("  cost    ", r.words.costs, columns);
   all += paragraph("  ledger  ", "must say " + r.words.ledger, columns);
   if (r.before) all += law_line("before", *r.before, "");
-  all += law_line("after", r.after, r.before ? ", " + times(r.before->bytes(), r.after.bytes()) : "");
+  all += law_line("after", r.after, r.before ? ", bytes " + times(r.before->bytes(), r.after.bytes()) : "");
   return all;
 }
 

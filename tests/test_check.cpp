@@ -10,32 +10,15 @@
 #include "stages/common/baseline.hpp"
 #include "stages/common/check.hpp"
 #include "stages/common/draw.hpp"
+#include "stages/common/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/drawn.hpp"
 
 using namespace flash;
 
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-Options causal() {
-  Options options;
-  options.causal = true;
-  return options;
-}
-
-Inputs random_problem(const Shape& shape, Format dtype, std::uint64_t seed) {
-  Inputs in = draw_inputs(shape, dtype, seed);
-  draw_dout(in, seed);
-  return in;
-}
-
-std::vector<std::uint8_t> random_mask(Index size, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<std::uint8_t> mask(static_cast<std::size_t>(size));
-  for (auto& value : mask) value = random() % 3 != 0;
-  return mask;
-}
 
 /// Some outputs that a right program might give: the baseline's.
 struct Judge {
@@ -52,7 +35,7 @@ struct Judge {
 };
 
 Inputs values_from_half_to_one(Format format) {
-  Inputs in = random_problem({1, 2, 2, 32, 48, 16, 16}, format, 21);
+  Inputs in = drawn_problem({1, 2, 2, 32, 48, 16, 16}, format, 21);
   for (double& v : in.v) v = 0.75 + v / 20;
   for (double& v : in.v) v = std::min(1.0, std::max(0.5, v));
   round_inputs(in);
@@ -116,7 +99,7 @@ TEST_CASE("F11 the check fails what looks right, and names the first bad index")
 
 TEST_CASE("the check sees a small wrong row among large ones, in every output") {
   for (const Format format : {Format::fp32, Format::bf16}) {
-    Inputs in = random_problem({1, 1, 1, 16, 16, 8, 8}, format, 23);
+    Inputs in = drawn_problem({1, 1, 1, 16, 16, 8, 8}, format, 23);
     for (std::size_t n = 0; n < in.v.size(); ++n) in.v[n] *= n / 8 < 2 ? 0x1p-16 : 64;  // rows 0, 1 see small V
     for (std::size_t n = 0; n < in.dout.size(); ++n) in.dout[n] *= n / 8 >= 14 ? 0x1p-16 : 64;
     const Judge judge(in, causal());
@@ -124,7 +107,7 @@ TEST_CASE("the check sees a small wrong row among large ones, in every output") 
     Outputs wrong = judge.ref.baseline;
     wrong.o[1 * 8 + 2] *= -1;
     CHECK(judge(wrong).message().find("o[0,0,1,2]") == 0);
-    CHECK(std::abs(2 * wrong.o[1 * 8 + 2]) < judge.of(judge(wrong), "o").tolerance);
+    CHECK(std::abs(2 * wrong.o[1 * 8 + 2]) < judge.of(judge(judge.ref.baseline), "o").tolerance);  // the even one
     wrong = judge.ref.baseline;
     wrong.dv[15 * 8 + 4] *= -1;  // key 15 is seen by row 15 alone
     CHECK(judge(wrong).message().find("dv[0,0,15,4]") == 0);
@@ -174,7 +157,7 @@ TEST_CASE("the check sees every option done wrongly, in every format") {
        [](Inputs& in, Options&) { std::rotate(in.v.begin(), in.v.begin() + 47 * 24, in.v.end()); }}};
   for (const Format format : {Format::fp64, Format::fp32, Format::fp16, Format::bf16}) {
     for (const Mistake& mistake : mistakes) {
-      Inputs in = random_problem({1, 2, 2, 33, 47, 40, 24}, format, 31);
+      Inputs in = drawn_problem({1, 2, 2, 33, 47, 40, 24}, format, 31);
       Options options;
       mistake.asked(in, options);
       const Judge judge(in, options);
@@ -188,5 +171,35 @@ TEST_CASE("the check sees every option done wrongly, in every format") {
         CHECK(judge.of(result, output).pass == same);
       }
     }
+  }
+}
+
+TEST_CASE("a right program passes where scores are huge, P underflows or nearly all drops", "[check]") {
+  struct Case {
+    const char* stage;
+    Format dtype;
+    Index N, d;
+    std::uint64_t seed;
+    double scale, dropout;
+    bool backward;
+  };
+  for (const Case& c : {Case{"03", Format::fp64, 16, 64, 302, 10, 0.99, false},
+                        Case{"01", Format::fp64, 40, 8, 118, 100, 0.99, true},
+                        Case{"04", Format::fp64, 16, 2, 20, 100, 0.99, true},
+                        Case{"02", Format::bf16, 64, 64, 6, 1000, 0, false},
+                        Case{"01", Format::bf16, 40, 64, 856, 1000, 0.5, true}}) {
+    INFO("stage " << c.stage << ", seed " << c.seed);
+    const Stage& stage = find_stage(c.stage);
+    Inputs in = draw_inputs({1, 1, 1, c.N, c.N, c.d, c.d}, c.dtype, c.seed);
+    if (c.backward) draw_dout(in, c.seed);
+    Options o;
+    o.scale = c.scale;
+    o.dropout = c.dropout;
+    RunConfig config;
+    config.backward = c.backward;
+    const Outputs got = run(stage, in, o, config).outputs;
+    const CheckResult result = check(got, reference(in, o, c.backward, stage.lse == "S"), in, o);
+    INFO(result.message());
+    CHECK(result.pass());
   }
 }

@@ -17,6 +17,7 @@
 #include "stages/common/oracle.hpp"
 #include "stages/common/rules.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/drawn.hpp"
 
 namespace fs = std::filesystem;
 using namespace flash;
@@ -39,16 +40,6 @@ double distance(const Values& got, const Values& expected) {
   return largest;
 }
 
-/// The sentence of the Refused that `body` throws; empty when it throws none.
-std::string refusal(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Refused& refused) {
-    return refused.what();
-  }
-  return {};
-}
-
 // ---- problems
 
 /// One head with d = dv = 1: q, k, v given, scale 1.
@@ -67,25 +58,6 @@ Inputs counting(Index Nq, Index Nk) {
   Values v(static_cast<std::size_t>(Nk));
   std::iota(v.begin(), v.end(), 0.0);
   return one_channel(Values(static_cast<std::size_t>(Nq)), Values(static_cast<std::size_t>(Nk), 1.0), v);
-}
-
-Options causal() {
-  Options options;
-  options.causal = true;
-  return options;
-}
-
-Inputs random_problem(const Shape& shape, Format dtype, std::uint64_t seed) {
-  Inputs in = draw_inputs(shape, dtype, seed);
-  draw_dout(in, seed);
-  return in;
-}
-
-std::vector<std::uint8_t> random_mask(Index size, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<std::uint8_t> mask(static_cast<std::size_t>(size));
-  for (auto& value : mask) value = random() % 3 != 0;
-  return mask;
 }
 
 struct Variant {
@@ -168,7 +140,7 @@ TEST_CASE("the oracle's rules and the kernels' agree") {
 }
 
 TEST_CASE("F01 a fully masked row is 0 with LSE -inf and reaches no gradient") {
-  Inputs in = random_problem({1, 1, 1, 2, 4, 3, 3}, Format::fp64, 1);
+  Inputs in = drawn_problem({1, 1, 1, 2, 4, 3, 3}, Format::fp64, 1);
   in.mask = {0, 0, 0, 0, 1, 1, 1, 1};
   const Outputs out = oracle(in, {}, true);
   CHECK(Values(out.o.begin(), out.o.begin() + 3) == Values(3));
@@ -322,19 +294,19 @@ TEST_CASE("F28 LSE is natural, [head, row], and merges halves of K") {
 }
 
 TEST_CASE("empty batches, queries and keys") {
-  CHECK(oracle(random_problem({0, 2, 1, 3, 3, 2, 2}, Format::fp64, 0), {}, true).o.empty());
-  const Outputs no_query = oracle(random_problem({1, 1, 1, 0, 3, 2, 2}, Format::fp64, 0), {}, true);
+  CHECK(oracle(drawn_problem({0, 2, 1, 3, 3, 2, 2}, Format::fp64, 0), {}, true).o.empty());
+  const Outputs no_query = oracle(drawn_problem({1, 1, 1, 0, 3, 2, 2}, Format::fp64, 0), {}, true);
   CHECK(no_query.o.empty());
   CHECK(no_query.dk == Values(6));
   CHECK(no_query.dv == Values(6));
-  const Outputs no_key = oracle(random_problem({1, 1, 1, 4, 0, 2, 2}, Format::fp64, 0), {}, true);
+  const Outputs no_key = oracle(drawn_problem({1, 1, 1, 4, 0, 2, 2}, Format::fp64, 0), {}, true);
   CHECK(no_key.o == Values(8));
   CHECK(no_key.lse == Values(4, -kInfinity));
   CHECK(no_key.dq == Values(8));
 }
 
 TEST_CASE("a number that is not finite reaches the rows that see it and no other") {
-  const Inputs clean = random_problem({1, 1, 1, 5, 5, 2, 2}, Format::fp64, 3);
+  const Inputs clean = drawn_problem({1, 1, 1, 5, 5, 2, 2}, Format::fp64, 3);
   const Outputs expected = oracle(clean, causal(), true);
   for (const double bad : {kNaN, kInfinity, -kInfinity}) {
     for (Values Inputs::*array : {&Inputs::k, &Inputs::v}) {
@@ -360,7 +332,7 @@ TEST_CASE("a number that is not finite reaches the rows that see it and no other
 TEST_CASE("the oracle's gradients are its outputs' finite differences, for every option") {
   for (const Shape& shape : {Shape{2, 4, 2, 5, 7, 3, 2}, Shape{1, 2, 1, 6, 4, 2, 5}}) {
     for (const Variant& variant : variants()) {
-      Inputs in = random_problem(shape, Format::fp64, 11);
+      Inputs in = drawn_problem(shape, Format::fp64, 11);
       Options options;
       variant.apply(in, options);
       const Outputs out = oracle(in, options, true);
@@ -389,7 +361,7 @@ TEST_CASE("the oracle's gradients are its outputs' finite differences, for every
 
 TEST_CASE("the baseline in fp64 is the oracle, and loses what the format loses elsewhere") {
   for (const Variant& variant : variants()) {
-    Inputs in = random_problem({1, 4, 2, 9, 11, 8, 6}, Format::fp64, 13);
+    Inputs in = drawn_problem({1, 4, 2, 9, 11, 8, 6}, Format::fp64, 13);
     Options options;
     variant.apply(in, options);
     const Outputs exact = oracle(in, options, true), plain = baseline(in, options, true, false);
@@ -405,7 +377,7 @@ TEST_CASE("the baseline in fp64 is the oracle, and loses what the format loses e
       CHECK(error > epsilon(format) / 64);
     }
   }
-  const Inputs in = random_problem({1, 1, 1, 64, 64, 64, 64}, Format::bf16, 1);
+  const Inputs in = drawn_problem({1, 1, 1, 64, 64, 64, 64}, Format::bf16, 1);
   CHECK(distance(baseline(in, {}, false, true).lse, oracle(in, {}, false).lse) > 1e-4);   // scores rounded
   CHECK(distance(baseline(in, {}, false, false).lse, oracle(in, {}, false).lse) < 1e-5);  // and not
 }

@@ -214,3 +214,16 @@ TEST_CASE("arrays that are not of one problem are refused", "[nonfinite]") {
   CHECK(not_refused_with("block mask has 3 elements where the problem needs 4", stage, blocks, tiles) == "");
   CHECK(not_refused_with("without its tiles", stage, blocks, {}) == "");
 }
+
+TEST_CASE("a gradient that overflows its format is refused, not written as NaN", "[faults]") {
+  Inputs in = draw_inputs({1, 1, 1, 64, 64, 64, 64}, Format::fp32, 8);
+  draw_dout(in, 8);
+  for (double& v : in.v) v *= 10;
+  for (double& x : in.dout) x *= 1000;
+  in.dtype = Format::fp16;
+  round_inputs(in);
+  RunConfig config;
+  config.backward = true;
+  CHECK(not_refused_with("beyond what fp16 holds", find_stage("01"), in, {}, config) == "");  // dP in HBM is fp16
+  CHECK(run(find_stage("04"), in, {}, config).outputs.dq.size() == in.q.size());              // dP stays in SRAM, fp32
+}

@@ -10,6 +10,7 @@
 
 #include "stages/common/npy.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/drawn.hpp"
 
 namespace fs = std::filesystem;
 using namespace flash;
@@ -18,16 +19,6 @@ using Values = std::vector<double>;
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-/// The sentence of the Refused that `body` throws; empty when it throws none.
-std::string refusal(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Refused& refused) {
-    return refused.what();
-  }
-  return {};
-}
 
 Bytes bytes_of(const std::string& text) {
   Bytes bytes;

@@ -45,10 +45,11 @@ Blocks block_sizes(const Problem<Real>& p, const Options& o, const sim::Machine<
 
   const Index d = std::max<Index>({p.d, p.dv, 1});
   const Index M = capacity / bytes_per_element(p.dtype);
+  const Index least = std::max(4 * d * bytes_per_element(p.dtype), strict ? bytes(1, 1) : 0);
   if (M < 4 * d)
     throw Refused(fmt::format("an SRAM of {} bytes was asked, M = {} elements of {}, but Algorithm 1 needs M >= 4d = {}; "
                               "take --sram {} or more",
-                              capacity, M, name(p.dtype), 4 * d, 4 * d * bytes_per_element(p.dtype)));
+                              capacity, M, name(p.dtype), 4 * d, least));
   if (!strict) return theory::paper_blocks(M, d);
 
   const auto fits = [&](Index Bc) { return bytes(std::min(Bc, d), Bc) <= capacity; };
@@ -58,7 +59,7 @@ Blocks block_sizes(const Problem<Real>& p, const Options& o, const sim::Machine<
   if (Bc == 0)
     throw Refused(fmt::format("the strict budget was asked, but even blocks of 1 x 1 take {} bytes of an SRAM of {}; take "
                               "--sram {} or more, or --budget paper",
-                              bytes(1, 1), capacity, bytes(1, 1)));
+                              bytes(1, 1), capacity, least));
   return {std::min(Bc, d), Bc};
 }
 

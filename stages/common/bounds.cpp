@@ -104,22 +104,25 @@ class BoundsPass {
   RowErrors row_errors(const SoftmaxRow& row, Index query, Index first_key, Index h, Index i) const {
     constexpr double kHuge = 50;  // beyond it any P in [0, 1] is possible
     RowErrors errors;
-    double moved = 0, squares = 0;
+    double moved = 0, squares = 0, largest = 0;
     for (std::size_t n = 0; n < row.keys.size(); ++n) {
       const Uncertain s = score_error(row, n, query, first_key, h, i);
       moved += row.p[n] * std::expm1(std::min(s.worst, kHuge));
+      largest = std::max(largest, s.worst);
       squares += row.p[n] * s.typical * row.p[n] * s.typical;
       errors.s.push_back(s);
     }
     const double size = std::max(1.0, std::abs(row.lse));
     const double visits = 4 + std::sqrt(static_cast<double>(row.keys.size())) / 2;  // where each rounds LSE
-    errors.lse = {row.lse, std::log1p(moved) + 8 * summed_.unit * size,
+    const double lse_moved = largest > kHuge ? largest : std::log1p(moved);  // never further than the scores themselves
+    errors.lse = {row.lse, lse_moved + 8 * summed_.unit * size,
                   in_epsilons(visits * summed_.unit * size) + std::sqrt(squares)};
 
     const double sums = summed_.unit * static_cast<double>(2 * row.keys.size() + 16);  // l, and a rescaling per tile
     for (std::size_t n = 0; n < row.keys.size(); ++n) {
-      const double p = row.p[n], factor = std::expm1(std::min(errors.s[n].worst + errors.lse.worst, kHuge));
-      errors.p.push_back({p, std::min(1.0, p * (factor + sums)) + stored_.unit * p + stored_.underflow,
+      const double p = row.p[n], exponent = errors.s[n].worst + errors.lse.worst;
+      const double moved_p = exponent > kHuge ? 1 : std::min(1.0, p * (std::expm1(exponent) + sums));
+      errors.p.push_back({p, moved_p + stored_.unit * p + stored_.underflow,
                           p * (1 + errors.s[n].typical) + in_epsilons(stored_.underflow)});
     }
     return errors;
@@ -201,7 +204,7 @@ class BoundsPass {
   void finish(const std::vector<double>& exact, std::vector<double>& worst, std::vector<double>& typical) const {
     for (std::size_t n = 0; n < exact.size(); ++n) {
       if (worst[n] > 0) worst[n] = kSlack * (worst[n] + stored_.unit * std::abs(exact[n]) + stored_.underflow);
-      typical[n] = std::sqrt(typical[n] + exact[n] * exact[n]) + in_epsilons(stored_.underflow);
+      typical[n] = std::hypot(std::sqrt(typical[n]), exact[n]) + in_epsilons(stored_.underflow);
     }
   }
 

@@ -81,7 +81,7 @@ Spread spread(const Values& got, const Values& oracle) {
     yy += (y - mean_oracle) * (y - mean_oracle);
   });
   result.deviation = std::sqrt(yy / count);
-  result.correlation = xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;  // a constant follows nothing
+  result.correlation = xx > 0 && yy > 0 ? xy / (std::sqrt(xx) * std::sqrt(yy)) : 0;  // a constant follows nothing
   return result;
 }
 
@@ -170,6 +170,9 @@ OutputCheck judge(const Judged& output) {
   }
   if (const std::optional<std::size_t> n = compare_elements(output, result)) {
     result.pass = false;
+    result.error = difference(output.got[*n], output.oracle[*n]);
+    result.tolerance = limit(output, *n);
+    result.worst = multi_index(*n, output.axes);
     result.message = fmt::format("{}[{}] is {:.9g} where the oracle has {:.9g}: error {:.3g}, allowed {:.3g}",
                                  output.name, fmt::join(multi_index(*n, output.axes), ","), output.got[*n],
                                  output.oracle[*n], difference(output.got[*n], output.oracle[*n]), limit(output, *n));

@@ -23,10 +23,11 @@ Reference reference(const Inputs& inputs, const Options& options, bool backward,
 /// One output (o, lse, dq, dk or dv) beside the oracle's.
 struct OutputCheck {
   std::string name;
-  double error = 0;          ///< at `worst`; over the whole of o, dq, dk, dv this is the largest
+  double error = 0;          ///< at `worst`; where o, dq, dk, dv pass this is the largest
   double baseline = 0;       ///< e_base: the baseline's largest error
   double tolerance = 0;      ///< at `worst`
-  std::vector<Index> worst;  ///< element with the largest error / tolerance: [batch, head, row, channel], lse [.., row]
+  std::vector<Index> worst;  ///< element with the largest error / tolerance, or the first that fails: [batch, head, row,
+                             ///< channel], lse [.., row]
   double correlation = 1;    ///< with the oracle, 1 where it is not asked for
   bool pass = true;
   std::string message;  ///< what failed, naming the first bad element; empty when it passed

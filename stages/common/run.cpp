@@ -109,6 +109,16 @@ void refuse_overflow(const Inputs& in, const Options& o, const std::vector<doubl
   }
 }
 
+/// Inputs are finite, so an output that is not comes from a number beyond what the format or the accumulator holds.
+void refuse_infinite_outputs(const Stage& stage, const Inputs& in, const Outputs& out) {
+  for (const auto& [output, values] : {std::pair{"O", &out.o}, {"dQ", &out.dq}, {"dK", &out.dk}, {"dV", &out.dv}})
+    if (!std::ranges::all_of(*values, [](double x) { return std::isfinite(x); }))
+      throw Refused(fmt::format("{} in {} was asked of stage {}, but it, or a step on the way to it, is beyond what {} "
+                                "holds; take smaller inputs{}",
+                                output, name(in.dtype), stage.id, name(in.dtype),
+                                in.dtype == Format::fp64 ? "" : " or a wider format"));
+}
+
 template <class Real>
 Pass run_program(const Program& program, const Problem<Real>& p, const Options& o, const RunConfig& config,
                  double& seconds) {
@@ -133,6 +143,8 @@ std::vector<double> values(const sim::HbmTensor<Real>& tensor) {
 template <class Real>
 RunResult run_in(const Stage& stage, const Inputs& in, const Options& o, const RunConfig& config) {
   const Problem<Real> p(in);
+  if (config.backward && stage.backward.sram_bytes)  // before the forward pass has run for nothing: it needs more room
+    block_sizes(p, o, Machine<Real>(config.machine), stage.backward.sram_bytes);
   RunResult result;
   result.forward = run_program(stage.forward, p, o, config, result.seconds);
   if (!config.machine.count_only) {
@@ -152,7 +164,10 @@ RunResult run_in(const Stage& stage, const Inputs& in, const Options& o, const R
 }
 
 RunResult run_finite(const Stage& stage, const Inputs& in, const Options& o, const RunConfig& config) {
-  return in.dtype == Format::fp64 ? run_in<double>(stage, in, o, config) : run_in<float>(stage, in, o, config);
+  RunResult result =
+      in.dtype == Format::fp64 ? run_in<double>(stage, in, o, config) : run_in<float>(stage, in, o, config);
+  refuse_infinite_outputs(stage, in, result.outputs);
+  return result;
 }
 
 }  // namespace
