@@ -15,5 +15,5 @@ programs=(test_correctness test_io_exact test_sram_capacity test_lesson_diff)
 cmake --build "$work/build/cpu" --target flashsteps-app "${programs[@]}"
 for program in "${programs[@]}"; do "$work/build/cpu/tests/$program" '~[deep]'; done
 "$work/build/cpu/flashsteps-app" run copied_softmax --n 64 --d 16 --causal --check >/dev/null
-"$work/build/cpu/flashsteps-app" tour | grep -q 09_copied_softmax
+"$work/build/cpu/flashsteps-app" tour | grep "^09 " >/dev/null
 echo "the copy was found and passed"
