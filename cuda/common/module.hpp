@@ -1,0 +1,26 @@
+// What a kernel file offers to the host: the one symbol of its shared object, whichever compiler made it.
+#pragma once
+
+#include "cuda/common/problem.hpp"
+#include "cuda/ptx/launch.hpp"
+
+namespace flash::cuda {
+
+/// Rows and columns of a tile of S; 0 × 0: the kernels have no tiles.
+struct TileShape {
+  int Br, Bc;
+};
+
+struct Module {
+  const char* name;                ///< "03_online_softmax/forward"
+  int arch;                        ///< that it is written for: 75 is sm_75
+  const char* tensors;             ///< of Problem that it reads and writes: "Q K V O O_acc l m"
+  const char* options;             ///< that it takes, by their names on the command line
+  TileShape (*tiles)(int d);       ///< for a d that it takes; {0, 0} for others
+  void (*launch)(const Problem&, ptx::Stream);  ///< queues its kernels. @throws std::runtime_error when it can't
+};
+
+}  // namespace flash::cuda
+
+/// Defines the exported symbol.
+#define FLASH_MODULE extern "C" __attribute__((visibility("default"))) const flash::cuda::Module flash_module

@@ -1,0 +1,32 @@
+// One attention problem in global memory: for kernels what stages/common/problem.hpp is for the Eigen stages.
+#pragma once
+
+#include "cuda/ptx/target.hpp"
+#include "stages/common/rules.hpp"
+
+namespace flash::cuda {
+
+using i64 = std::int64_t;
+
+/// Passed to kernels by value. Tensors are row-major, one matrix after the other by batch and head; what a kernel does
+/// not use is null.
+struct Problem {
+  i64 batch, heads, kv_heads, Nq, Nk;
+  int d;                          ///< of Q, K, V and O
+  float scale;                    ///< of Q·Kᵀ
+  float softcap;                  ///< c: s <- c·tanh(s/c); 0 is off
+  rules::Visibility sees;         ///< causal and window
+  const float* slopes;            ///< ALiBi [heads]; null is off
+
+  const half *Q, *K, *V;          ///< [Nq,d] [Nk,d] [Nk,d] of each head or KV head
+  half* O;                        ///< [Nq,d]
+  float* O_acc;                   ///< [Nq,d] O between visits, fp32
+  float *l, *m, *LSE;             ///< [Nq]
+  half *S, *P;                    ///< [Nq,Nk]
+  const half* dO;                 ///< [Nq,d]
+  half *dQ, *dK, *dV;             ///< [Nq,d] [Nk,d] [Nk,d]
+  float* dQ_acc;                  ///< [Nq,d] dQ between visits, fp32
+  half *dP, *dS;                  ///< [Nq,Nk]
+};
+
+}  // namespace flash::cuda

@@ -1,0 +1,130 @@
+// The virtual GPU: runs host code that launches kernels, instruction by instruction, checks what they do and counts
+// what they move.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/gpu/architecture.hpp"
+#include "sim/gpu/cuda_types.hpp"
+#include "sim/gpu/instructions.hpp"
+
+namespace flash::gpu {
+
+/// When the effect of an asynchronous instruction becomes visible.
+enum class Completion { early, late, random };
+
+struct Config {
+  int arch = 75;                            ///< sm_75: what it has and what it refuses
+  int sms = 4;                              ///< they bound how many CTAs are resident
+  Completion completion = Completion::late;
+  std::uint64_t seed = 1;                   ///< of the order in which warps run; 0: round robin
+  bool checks = true;                       ///< races, uninitialised reads
+  bool counts = true;                       ///< bytes, sectors, bank conflicts
+  bool timeline = false;
+  std::size_t most_reports = 8;
+  std::size_t stack_bytes = 64 * 1024;      ///< of a thread
+};
+
+/// Something that a kernel did wrong: what, where, who, against whom, and what to do.
+struct Report {
+  std::string kind;  ///< "race", "deadlock", "bounds", …
+  std::string text;
+};
+
+/// What stepping can stop at.
+enum EventKind : unsigned {
+  at_instruction = 1,  ///< a warp's collective: ldmatrix, mma, shuffle, vote
+  at_barrier = 2,
+  at_async = 4,        ///< an asynchronous instruction is issued or waited for
+  at_mark = 8,         ///< ptx::mark
+  at_launch = 16,      ///< a kernel begins
+  at_anything = 31,
+};
+
+struct Event {
+  EventKind kind = at_instruction;
+  std::string name;                 ///< "mma.sync", or the mark's
+  std::string where;                ///< "cuda/03_online_softmax/forward.cu:77"
+  uint3 cta{};
+  int warp = 0;
+  std::int64_t value = 0;           ///< the mark's
+  std::uint64_t begin = 0, end = 0; ///< nominal cycles of the warp: a shape, not a prediction
+};
+
+/// Accesses of one tensor in global memory [bytes], as the threads asked for them.
+struct TensorBytes {
+  std::uint64_t read = 0, written = 0, rmw = 0;
+};
+
+/// What one source line did to shared memory's banks or to global memory's sectors.
+struct LineCounts {
+  std::uint64_t accesses = 0;       ///< by warps
+  std::uint64_t wavefronts = 0, least_wavefronts = 0;
+  std::uint64_t sectors = 0, least_sectors = 0;  ///< of 32 bytes
+};
+
+struct Counts {
+  std::map<std::string, TensorBytes> tensors;
+  std::uint64_t smem_read = 0, smem_written = 0;            ///< [bytes]
+  std::uint64_t wavefronts = 0, least_wavefronts = 0;       ///< of shared memory
+  std::uint64_t sectors = 0, least_sectors = 0;             ///< of global memory
+  std::map<std::string, std::uint64_t> instructions;        ///< executed by a warp: "mma.sync.m16n8k8", …
+  std::map<std::string, LineCounts> lines;                  ///< "cuda/….cu:77"
+  std::uint64_t barriers = 0, ctas = 0, cycles = 0;         ///< cycles: the longest CTA's nominal ones, summed by launch
+};
+
+/// Contents of fresh global memory.
+enum class Contents { given, undefined };
+
+class FLASH_GPU_API Machine {
+ public:
+  explicit Machine(const Config& config = {});
+  ~Machine();
+  Machine(const Machine&) = delete;
+
+  // ---- global memory, between guard zones
+  /// Zero-filled and taken as initialised (given), or filled with 0xFF and not to be read before it is written.
+  void* allocate(const std::string& name, std::size_t bytes, Contents contents);
+  /// Releases everything that was allocated.
+  void free_all();
+
+  // ---- running
+  /// Takes host code that launches kernels. It runs in step(), until() and run().
+  void start(std::function<void()> program);
+  /// Runs to the next event of `kinds`; nothing at the end, when a report was fatal or the program threw (which is
+  /// thrown here).
+  std::optional<Event> step(unsigned kinds = at_anything);
+  /// Runs to the first event for which `stop` says true.
+  std::optional<Event> until(const std::function<bool(const Event&)>& stop);
+  /// Runs to the end.
+  void run();
+  /// start() and run().
+  void run(std::function<void()> program);
+
+  // ---- looking
+  const std::vector<Report>& reports() const;
+  const Counts& counts() const;
+  /// Of the CTA of the last event: its shared memory, and a thread's local array that ptx::watch named.
+  std::span<const std::byte> shared_memory() const;
+  std::span<const std::byte> watched(int thread, const std::string& name) const;
+  /// Who waits where for what, and what is in flight.
+  std::string state() const;
+  /// Chrome trace (JSON) of the nominal timeline; needs Config::timeline.
+  std::string trace() const;
+
+  struct Parts;  ///< sim/gpu's own
+  Parts& parts() { return *parts_; }
+
+ private:
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace flash::gpu
