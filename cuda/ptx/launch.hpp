@@ -89,7 +89,9 @@ void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 blo
   if (size_t(grid.x) * grid.y * grid.z == 0) return;
   const gpu::DeviceLimits limits = gpu::device_limits();
   require_launch({limits.device, limits.smem_per_cta}, name, grid, block, smem);
-  gpu::launch(name, grid, block, smem, [=] { kernel(Parameters(arguments)...); });
+  const auto thread = [=] { kernel(Parameters(arguments)...); };
+  gpu::launch(name, grid, block, smem, &thread, sizeof thread,
+              [](const void* closure) { (*static_cast<const decltype(thread)*>(closure))(); });
 }
 
 #endif

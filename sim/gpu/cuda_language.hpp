@@ -20,10 +20,10 @@
 #define __grid_constant__
 #define __cluster_dims__(...)
 
-#define threadIdx (flash::gpu::place().thread)
-#define blockIdx (flash::gpu::place().block)
-#define blockDim (flash::gpu::place().block_size)
-#define gridDim (flash::gpu::place().grid_size)
+#define threadIdx (flash::gpu::thread_index())
+#define blockIdx (flash::gpu::block_index())
+#define blockDim (flash::gpu::block_size())
+#define gridDim (flash::gpu::grid_size())
 constexpr int warpSize = 32;
 
 #define FLASH_CUDA inline __attribute__((always_inline))

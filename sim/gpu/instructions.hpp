@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "sim/gpu/cuda_types.hpp"
@@ -61,11 +60,10 @@ FLASH_GPU_API void watch(const char* name, void* local, std::size_t bytes);
 FLASH_GPU_API void name(const char* text, const void* shared, std::size_t bytes);
 
 // ---- where the thread is
-struct ThreadPlace {
-  uint3 thread, block;
-  dim3 block_size, grid_size;
-};
-FLASH_GPU_API const ThreadPlace& place();
+FLASH_GPU_API uint3 thread_index();
+FLASH_GPU_API uint3 block_index();
+FLASH_GPU_API dim3 block_size();
+FLASH_GPU_API dim3 grid_size();
 
 // ---- launching, called by host code
 struct DeviceLimits {
@@ -73,6 +71,8 @@ struct DeviceLimits {
   std::size_t smem_per_cta;
 };
 FLASH_GPU_API DeviceLimits device_limits();
-FLASH_GPU_API void launch(const char* kernel, dim3 grid, dim3 block, std::size_t smem, std::function<void()> body);
+/// Runs the kernel to its end: each thread makes `call(closure)`. @throws std::runtime_error outside Machine::run().
+FLASH_GPU_API void launch(const char* kernel, dim3 grid, dim3 block, std::size_t smem, const void* closure,
+                          std::size_t closure_bytes, void (*call)(const void* closure));
 
 }  // namespace flash::gpu

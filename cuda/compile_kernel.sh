@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Compiles one kernel file to a shared object: for the virtual GPU by the host compiler, or for a GPU by nvcc.
+#   compile_kernel.sh vgpu FILE.cu OUT.so [FLAG …]      CXX, FLASH_GPU_LIBRARY: the compiler, libflash_gpu.so
+#   compile_kernel.sh gpu  FILE.cu OUT.so [FLAG …]      NVCC, FLASH_CUDA_ARCHS ("75 80 90"): the first is the target and is
+#                                                       embedded as PTX, too, for cards to come
+# The only place where a kernel's flags stand: builds, tests that plant mistakes and notebooks all come here.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+side=$1 source=$2 out=$3
+shift 3
+
+vgpu() {
+  # -fsanitize=thread puts a call before every load and store. That sanitizer's library is not linked: the virtual GPU
+  # takes the calls. Nothing but the module's one symbol is visible, so that no instrumented inline function replaces one
+  # of the program's own. -O1: local arrays stay what the source says, for the stepper.
+  local instrumented=(-fsanitize=thread -fvisibility=hidden)
+  case $("${CXX:-c++}" --version) in
+    *clang*) instrumented+=(-mllvm -tsan-instrument-func-entry-exit=0 -mllvm -tsan-distinguish-volatile=1) ;;
+    *) instrumented+=(--param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1) ;;
+  esac
+  "${CXX:-c++}" -x c++ -std=c++20 -O1 -g -fPIC -ffp-contract=off -Wall -Wextra -Wno-unknown-pragmas \
+    "${instrumented[@]}" -I"$root" -ffile-prefix-map="$root/=" -MMD -MF "$out.d" -MT "$out" "$@" -c "$source" -o "$out.o"
+  "${CXX:-c++}" -shared -Wl,-Bsymbolic "$out.o" -o "$out" ${FLASH_GPU_LIBRARY:+"$FLASH_GPU_LIBRARY"} \
+    ${FLASH_GPU_LIBRARY:+-Wl,-rpath,"$(dirname "$FLASH_GPU_LIBRARY")"}
+  rm "$out.o"
+}
+
+gpu() {
+  local archs=(${FLASH_CUDA_ARCHS:-75 80 90}) codes=() report=$out.ptxas
+  codes=(-gencode "arch=compute_${archs[0]},code=compute_${archs[0]}")
+  for arch in "${archs[@]}"; do codes+=(-gencode "arch=compute_$arch,code=sm_$arch"); done
+  local built_for="sm_${archs[*]} and PTX of compute_${archs[0]}"
+  "${NVCC:-nvcc}" -std=c++20 -O3 -lineinfo -I"$root" "${codes[@]}" "-DFLASH_BUILT_FOR=\"$built_for\"" -t 0 \
+    -Xptxas -v -Xcompiler -fPIC,-fvisibility=hidden,-Wall -MD -MF "$out.d" -MT "$out" "$@" -shared "$source" -o "$out" \
+    >"$report" 2>&1 || { cat "$report" >&2; exit 1; }
+  # What makes a kernel slow without a word elsewhere: registers in memory, and wgmma made to wait for each other.
+  if grep -E '[1-9][0-9]* bytes spill|C75[0-9][0-9]|C76[0-9][0-9]' "$report" >&2; then
+    echo "$source: nvcc's report, $report, shows spilled registers or serialised instructions" >&2
+    rm -f "$out"
+    exit 1
+  fi
+}
+
+"$side" "$@"

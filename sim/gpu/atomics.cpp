@@ -1,0 +1,104 @@
+// Atomic operations, relaxed, and the fence that makes them carry knowledge from one thread to another: what a thread did
+// before a fence is known to whoever meets a later atomic of its on the same location and then makes a fence itself.
+#include <cstring>
+
+#include "sim/gpu/numbers.hpp"
+#include "sim/gpu/parts.hpp"
+
+namespace flash::gpu {
+namespace {
+
+void join(Knowledge& to, const Knowledge& from) {
+  for (const auto& [cta, clock] : from) to[cta].join(clock);
+}
+
+/// Checks, counts and passes knowledge on; the operation itself follows.
+void begin(void* to, std::size_t bytes, Pc pc, const char* name) {
+  access(to, bytes, Way::atomic, pc, name);
+  Thread& t = *current;
+  if (machine->config.checks) {
+    Knowledge& location = machine->atomics[to];
+    join(t.seen, location);
+    join(location, t.released);
+  }
+  count_instruction("atomic");
+}
+
+template <class Value>
+Value load(const void* p) {
+  Value value;
+  std::memcpy(&value, p, sizeof value);
+  return value;
+}
+
+float add_f32(float* to, float x, Pc pc, const char* name) {
+  begin(to, sizeof(float), pc, name);
+  const float old = *to;
+  *to = old + x;
+  return old;
+}
+
+std::uint32_t result(Atomic kind, std::uint32_t old, std::uint32_t x, bool is_signed) {
+  const auto before = static_cast<std::int32_t>(old), given = static_cast<std::int32_t>(x);
+  switch (kind) {
+    case Atomic::add: return old + x;
+    case Atomic::max: return is_signed ? static_cast<std::uint32_t>(std::max(before, given)) : std::max(old, x);
+    case Atomic::min: return is_signed ? static_cast<std::uint32_t>(std::min(before, given)) : std::min(old, x);
+    case Atomic::exchange: return x;
+    case Atomic::bit_or: return old | x;
+    case Atomic::bit_and: return old & x;
+  }
+  return old;
+}
+
+/// An atomic that changes nothing may be a loop that waits.
+std::uint32_t store(std::uint32_t* to, std::uint32_t old, std::uint32_t now, Pc pc) {
+  *to = now;
+  if (now == old) poll(to, old, pc, "atomic");
+  return old;
+}
+
+}  // namespace
+
+float atomic_add(float* to, float x) { return add_f32(to, x, __builtin_return_address(0), "atom.add.f32"); }
+
+void red_add_f32(float* to, float x) { add_f32(to, x, __builtin_return_address(0), "red.add.f32"); }
+
+void red_add_f16x2(void* to, std::uint32_t pair) {
+  begin(to, 4, __builtin_return_address(0), "red.add.f16x2");
+  const auto old = load<std::uint32_t>(to);
+  std::uint32_t sum = 0;
+  for (int i = 0; i < 2; ++i) {
+    const float both = from_f16(static_cast<std::uint16_t>(old >> 16 * i)) + from_f16(static_cast<std::uint16_t>(pair >> 16 * i));
+    sum |= static_cast<std::uint32_t>(to_f16(both)) << 16 * i;
+  }
+  std::memcpy(to, &sum, sizeof sum);
+}
+
+std::uint32_t atomic(Atomic kind, std::uint32_t* to, std::uint32_t x, bool is_signed) {
+  const Pc pc = __builtin_return_address(0);
+  begin(to, sizeof x, pc, "atomic");
+  const std::uint32_t old = *to;
+  return store(to, old, result(kind, old, x, is_signed), pc);
+}
+
+std::uint32_t atomic_cas(std::uint32_t* to, std::uint32_t expected, std::uint32_t desired) {
+  const Pc pc = __builtin_return_address(0);
+  begin(to, sizeof expected, pc, "atom.cas");
+  const std::uint32_t old = *to;
+  return store(to, old, old == expected ? desired : old, pc);
+}
+
+void thread_fence() {
+  Thread& t = *current;
+  if (!machine->config.checks) return;
+  for (const auto& [cta, clock] : std::exchange(t.seen, {}))
+    (cta == t.cta->serial ? t.clock.own : t.clock.others[cta]).join(clock);
+  t.released = t.clock.others;
+  t.released[t.cta->serial].join(t.clock.own);
+  t.clock.own.raise(t.index, t.tick() + 1);
+}
+
+void pause() { give_way(); }
+
+}  // namespace flash::gpu

@@ -1,0 +1,77 @@
+// cp.async: copies from global to shared memory that arrive early, late or at random. Until they are waited for, what
+// they will overwrite is poison.
+#include <cstring>
+
+#include "sim/gpu/parts.hpp"
+#include "sim/gpu/source_line.hpp"
+
+namespace flash::gpu {
+namespace {
+
+constexpr std::byte poison{0xff};  // NaN in every format
+
+void arrive(AsyncCopy& copy) {
+  if (copy.done) return;
+  std::memcpy(copy.to, copy.from, copy.bytes_read);
+  std::memset(copy.to + copy.bytes_read, 0, copy.size - copy.bytes_read);
+  copy.done = true;
+}
+
+/// Groups up to `group` are there, and the thread knows it.
+void complete(Thread& t, std::uint32_t group) {
+  std::size_t there = 0;
+  while (there < t.copies.size() && t.copies[there].group <= group) arrive(t.copies[there++]);
+  t.copies.erase(t.copies.begin(), t.copies.begin() + static_cast<std::ptrdiff_t>(there));
+  if (machine->config.checks) t.clock.own.raise(static_cast<unsigned>(t.cta->threads.size()) + t.index, group);
+}
+
+bool leads(const Thread& t) { return t.lane == static_cast<unsigned>(__builtin_ctz(t.warp->present)); }
+
+}  // namespace
+
+void cp_async(void* to, const void* from, std::uint32_t size, std::uint32_t bytes_read) {
+  const Pc pc = __builtin_return_address(0);
+  require_arch(80, "cp.async", pc);
+  Thread& t = *current;
+  if (bytes_read > size)
+    report("cp.async", here(t, pc) + " copies " + std::to_string(bytes_read) + " bytes into " + std::to_string(size), where(pc), true);
+  const std::size_t at = smem_offset(to, size, size, pc, "cp.async");
+  if (reinterpret_cast<std::uintptr_t>(from) % size != 0)
+    report("alignment", "cp.async by " + here(t, pc) + "\n      reads at an address that is no multiple of " + std::to_string(size), where(pc), true);
+  if (bytes_read > 0) access(from, bytes_read, Way::read, pc, "cp.async");
+  const std::uint32_t group = t.groups_committed + 1;
+  touch_smem_async(at, size, group, pc);
+  t.copies.push_back({t.cta->smem + at, static_cast<const std::byte*>(from), size, bytes_read, group, pc});
+  if (machine->completes_now())
+    arrive(t.copies.back());
+  else
+    std::memset(t.cta->smem + at, static_cast<int>(poison), size);
+  if (!leads(t)) return;
+  count_instruction("cp.async");
+  event(at_async, "cp.async", pc, 0, cost::async_issue);
+}
+
+void cp_async_commit() {
+  const Pc pc = __builtin_return_address(0);
+  require_arch(80, "cp.async.commit_group", pc);
+  ++current->groups_committed;
+  if (leads(*current)) event(at_async, "cp.async.commit_group", pc, current->groups_committed, cost::async_issue);
+}
+
+void cp_async_wait(std::uint32_t groups_in_flight) {
+  const Pc pc = __builtin_return_address(0);
+  require_arch(80, "cp.async.wait_group", pc);
+  Thread& t = *current;
+  complete(t, t.groups_committed > groups_in_flight ? t.groups_committed - groups_in_flight : 0);
+  if (leads(t)) event(at_async, "cp.async.wait_group", pc, groups_in_flight, cost::global_latency);
+}
+
+void cp_async_wait_all() {
+  const Pc pc = __builtin_return_address(0);
+  require_arch(80, "cp.async.wait_all", pc);
+  Thread& t = *current;
+  complete(t, ++t.groups_committed);
+  if (leads(t)) event(at_async, "cp.async.wait_all", pc, 0, cost::global_latency);
+}
+
+}  // namespace flash::gpu

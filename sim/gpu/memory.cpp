@@ -1,0 +1,191 @@
+// Accesses by a kernel's threads: where they go, whether they may, and what they count.
+#include <dlfcn.h>
+#include <link.h>
+
+#include "sim/gpu/parts.hpp"
+#include "sim/gpu/source_line.hpp"
+
+namespace flash::gpu {
+namespace {
+
+Epoch epoch_of(const Thread& t, Way way, Pc pc) {
+  Epoch e;
+  e.pc = reinterpret_cast<std::uintptr_t>(pc);
+  e.agent = static_cast<std::uint16_t>(t.index);
+  e.tick = t.tick();
+  e.cta = t.cta->serial;
+  e.write = way != Way::read;
+  e.atomic = way == Way::atomic;
+  return e;
+}
+
+std::string sized(const char* doing, std::size_t bytes) { return std::string(doing) + " of " + std::to_string(bytes) + " bytes"; }
+
+const char* verb(Way way) { return way == Way::read ? "read" : way == Way::write ? "write" : "atomic access"; }
+
+/// "O, byte 4096 of 8192"
+std::string place_in(const Allocation& a, std::size_t at) {
+  return a.name + ", byte " + std::to_string(at) + " of " + std::to_string(a.bytes);
+}
+
+// ---- global memory
+
+void report_outside(const Thread& t, const void* p, std::size_t bytes, Pc pc, const char* doing) {
+  std::ptrdiff_t distance = 0;
+  const Allocation* nearest = machine->global.nearest(p, distance);
+  std::string text = sized(doing, bytes) + " by " + here(t, pc) + "\n      is outside every tensor";
+  if (nearest)
+    text += ": " + std::to_string(distance < 0 ? -distance : distance) + " bytes " +
+            (distance < 0 ? "before the begin of " : "behind the end of ") + nearest->name + " (" +
+            std::to_string(nearest->bytes) + " bytes)";
+  report("bounds", text + "\n      check the index, its type (64 bits for global memory) and the last tile's guard",
+         where(pc), true);
+}
+
+void access_global(const Thread& t, const void* p, std::size_t bytes, Way way, Pc pc, const char* doing) {
+  Allocation* a = machine->global.find(p);
+  const std::size_t at = a ? static_cast<std::size_t>(static_cast<const std::byte*>(p) - a->data) : 0;
+  if (!a || at + bytes > a->bytes) return report_outside(t, p, bytes, pc, doing);
+  (way == Way::read ? a->read : way == Way::write ? a->written : a->rmw) += bytes;
+  if (!machine->config.checks) return;
+  if (way != Way::write && !a->shadow.initialised(at, bytes))
+    report("uninitialised",
+           sized(doing, bytes) + " from " + place_in(*a, at) + " by " + here(t, pc) +
+               "\n      reads what nobody has written",
+           where(pc));
+  const Epoch now = epoch_of(t, way, pc);
+  if (const Epoch then = a->shadow.conflict({at, bytes, now}, t.clock, machine->launch->first_cta))
+    report_race(t, doing, pc, place_in(*a, at), then,
+                then.cta != now.cta
+                    ? "two CTAs share it: give each its own part, add atomically, or launch a second kernel"
+                    : "a barrier between the two is missing, such as __syncthreads()");
+}
+
+// ---- other memory
+
+/// Memory of the shared object that holds the kernel: its constants.
+bool in_module(const void* p, Pc pc) {
+  struct Search {
+    std::uintptr_t address, pc;
+    bool found;
+  } search{reinterpret_cast<std::uintptr_t>(p), reinterpret_cast<std::uintptr_t>(pc), false};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        auto& s = *static_cast<Search*>(data);
+        bool has_p = false, has_pc = false;
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const std::uintptr_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+          if (info->dlpi_phdr[i].p_type != PT_LOAD) continue;
+          has_p = has_p || s.address - begin < info->dlpi_phdr[i].p_memsz;
+          has_pc = has_pc || s.pc - begin < info->dlpi_phdr[i].p_memsz;
+        }
+        s.found = has_p && has_pc;
+        return has_pc ? 1 : 0;
+      },
+      &search);
+  return search.found;
+}
+
+void access_elsewhere(const Thread& t, const void* p, std::size_t bytes, Way way, Pc pc, const char* doing) {
+  const Launch& l = *machine->launch;
+  const auto* at = static_cast<const std::byte*>(p);
+  const auto* closure = static_cast<const std::byte*>(l.closure);
+  if (static_cast<std::size_t>(at - closure) < l.closure_bytes || in_module(p, pc)) return;
+  std::string what = "is no tensor, shared memory or variable of the thread";
+  if (reinterpret_cast<std::uintptr_t>(p) < 65536) what = "goes through a null pointer: a tensor that this kernel was not given";
+  for (const Thread& other : t.cta->threads)
+    if (static_cast<std::size_t>(at - other.fiber.stack()) < other.fiber.stack_bytes())
+      what = "is a local variable of thread " + std::to_string(other.index);
+  report("bounds", sized(verb(way), bytes) + " (" + doing + ") by " + here(t, pc) + "\n      " + what, where(pc), true);
+}
+
+}  // namespace
+
+// ---- shared memory
+
+std::size_t smem_offset(const void* p, std::size_t bytes, std::size_t alignment, Pc pc, const char* doing) {
+  const Thread& t = *current;
+  const auto at = static_cast<std::size_t>(static_cast<const std::byte*>(p) - t.cta->smem);
+  if (at >= t.cta->smem_bytes || at + bytes > t.cta->smem_bytes)
+    report("bounds",
+           sized(doing, bytes) + " by " + here(t, pc) + "\n      is outside the " +
+               std::to_string(t.cta->smem_bytes) + " bytes of shared memory of its CTA",
+           where(pc), true);
+  if (at % alignment != 0)
+    report("alignment",
+           std::string(doing) + " by " + here(t, pc) + "\n      is at " + smem_name(*t.cta, at) + ", but it must be " +
+               std::to_string(alignment) + "-byte aligned",
+           where(pc), true);
+  return at;
+}
+
+void touch_smem(std::size_t at, std::size_t bytes, Way way, Pc pc, const char* doing) {
+  Thread& t = *current;
+  if (way != Way::write) machine->counts.smem_read += bytes;
+  if (way != Way::read) machine->counts.smem_written += bytes;
+  if (!machine->config.checks) return;
+  Shadow& shadow = t.cta->shadow;
+  if (way != Way::write && !shadow.initialised(at, bytes))
+    report("uninitialised",
+           sized(doing, bytes) + " from " + smem_name(*t.cta, at) + " by " + here(t, pc) +
+               "\n      reads what nobody has written",
+           where(pc));
+  if (const Epoch then = shadow.conflict({at, bytes, epoch_of(t, way, pc)}, t.clock, 0))
+    report_race(t, doing, pc, smem_name(*t.cta, at), then,
+                then.async ? "cp.async.wait_group by the thread that copies, then a barrier, must lie between the two"
+                           : "a barrier between the two is missing: __syncthreads(), or __syncwarp() within a warp");
+}
+
+void touch_smem_async(std::size_t at, std::size_t bytes, std::uint32_t group, Pc pc) {
+  Thread& t = *current;
+  machine->counts.smem_written += bytes;
+  if (!machine->config.checks) return;
+  Epoch e = epoch_of(t, Way::write, pc);
+  e.agent = static_cast<std::uint16_t>(t.cta->threads.size() + t.index);
+  e.tick = group;
+  e.async = true;
+  if (const Epoch then = t.cta->shadow.conflict({at, bytes, e}, t.clock, 0))
+    report_race(t, "cp.async", pc, smem_name(*t.cta, at), then,
+                "the copy may arrive at once: a barrier after the last use of what was there must come before it");
+}
+
+// ---- any memory
+
+void access(const void* p, std::size_t bytes, Way way, Pc pc, const char* doing) {
+  Thread& t = *current;
+  ++machine->progress;
+  ++t.actions;
+  const auto at = static_cast<std::size_t>(static_cast<const std::byte*>(p) - t.cta->smem);
+  const bool shared = at < t.cta->smem_bytes;
+  if (reinterpret_cast<std::uintptr_t>(p) % std::min<std::size_t>(bytes, 16) != 0 && (bytes & (bytes - 1)) == 0 &&
+      (shared || machine->global.contains(p)))
+    report("alignment",
+           sized(doing, bytes) + " by " + here(t, pc) + "\n      is at an address that is no multiple of " +
+               std::to_string(bytes) + ": a GPU stops at it",
+           where(pc), true);
+  if (shared) {
+    smem_offset(p, bytes, 1, pc, doing);
+    touch_smem(at, bytes, way, pc, doing);
+  } else if (machine->global.contains(p)) {
+    access_global(t, p, bytes, way, pc, doing);
+  } else {
+    return access_elsewhere(t, p, bytes, way, pc, doing);
+  }
+  if (machine->config.counts) t.log.push_back({pc, static_cast<const std::byte*>(p), static_cast<std::uint32_t>(bytes), shared});
+}
+
+void poll(const void* p, std::uint32_t value, Pc pc, const char* doing) {
+  Thread& t = *current;
+  const bool same = t.polled == p && t.polled_value == value && t.pc == pc;
+  const bool idle = t.actions == t.polled_at + 1;  // nothing but this access since
+  t.polled = p;
+  t.polled_value = value;
+  t.polled_at = t.actions;
+  t.pc = pc;
+  if (!same) return;
+  if (!idle) return give_way();
+  --machine->progress;
+  block(Wait::change, doing, pc);
+}
+
+}  // namespace flash::gpu

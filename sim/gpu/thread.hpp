@@ -1,0 +1,127 @@
+// CTAs, warps and threads of a running kernel.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/gpu/fiber.hpp"
+#include "sim/gpu/instructions.hpp"
+#include "sim/gpu/shadow.hpp"
+
+namespace flash::gpu {
+
+struct Cta;
+struct Warp;
+
+/// Why a thread does not run.
+enum class Wait : std::uint8_t { nothing, warp, barrier, change, done };
+
+/// One access by a thread, kept until its warp's lanes can be looked at together.
+struct Access {
+  Pc pc;
+  const std::byte* address;
+  std::uint32_t bytes;
+  bool shared;
+};
+
+/// A thread's local array that can be looked at by name.
+struct Watched {
+  const char* name;
+  const void* local;
+  std::size_t bytes;
+};
+
+/// A copy by cp.async whose data has not arrived, or not for sure.
+struct AsyncCopy {
+  std::byte* to;
+  const std::byte* from;
+  std::uint32_t size, bytes_read;
+  std::uint32_t group;
+  Pc pc;
+  bool done = false;
+};
+
+struct Thread {
+  Fiber fiber;
+  uint3 thread_index{};
+  unsigned index = 0;  ///< in its CTA: also its agent in clocks
+  unsigned lane = 0;
+  Warp* warp = nullptr;
+  Cta* cta = nullptr;
+
+  Wait wait = Wait::nothing;
+  const char* doing = "";  ///< the call that it is in, or was in last
+  Pc pc = nullptr;         ///< of that call
+  std::uint32_t mask = 0;  ///< lanes that it meets
+  void* operands = nullptr;
+  bool leads = false;      ///< executes the meeting that it waits in: the lanes still missing have exited
+  unsigned barrier = 0;
+  std::uint64_t actions = 0;        ///< accesses so far
+  const void* polled = nullptr;     ///< where it last looked for a change, when and what was there
+  std::uint64_t polled_at = 0;
+  std::uint32_t polled_value = 0;
+
+  Clock clock;
+  Knowledge released;      ///< what it knew at its last fence
+  Knowledge seen;          ///< what its atomics have met since
+  std::vector<AsyncCopy> copies;
+  std::uint32_t groups_committed = 0;
+
+  std::vector<Access> log;
+  std::vector<Watched> watched;
+  float cycles = 0;        ///< arithmetic since the warp's last event
+
+  Tick tick() const { return clock.own.of(index); }
+};
+
+/// Lanes that meet at one warp-wide instruction.
+struct Meeting {
+  const char* name;
+  Pc pc;
+  std::uint32_t mask = 0, arrived = 0;
+};
+
+struct Warp {
+  unsigned index = 0;
+  Cta* cta = nullptr;
+  Thread* lanes[32] = {};
+  std::uint32_t present = 0;  ///< lanes that have not exited
+  std::uint32_t ready = 0;    ///< lanes that can run
+  std::vector<Meeting> meetings;
+  std::uint64_t time = 0;     ///< nominal cycles
+  const char* mark = nullptr; ///< the last one, and its value
+  int mark_value = 0;
+};
+
+struct Barrier {
+  unsigned need = 0, arrived = 0;  ///< threads; need 0: nobody is here
+  unsigned counted = 0;            ///< of bar_count: those that said true
+  unsigned last_counted = 0;
+  Clock clock;
+  std::uint64_t time = 0;
+};
+
+struct Named {
+  std::size_t begin, end;  ///< bytes of shared memory
+  std::string text;
+};
+
+struct Cta {
+  uint3 index{};
+  std::uint32_t serial = 0;  ///< over all launches
+  std::unique_ptr<std::byte[]> storage;
+  std::byte* smem = nullptr;
+  std::size_t smem_bytes = 0;
+  Shadow shadow;
+  std::vector<Named> names;
+  std::deque<Thread> threads;
+  std::deque<Warp> warps;
+  Barrier barriers[16];
+  unsigned present = 0;      ///< threads that have not exited
+  unsigned slot = 0;         ///< of an SM, in the timeline
+};
+
+}  // namespace flash::gpu

@@ -1,0 +1,177 @@
+// Warp-wide calls: the lanes meet, the last to come executes for all. Meeting orders no memory accesses, __syncwarp() does.
+#include <bit>
+#include <utility>
+
+#include "sim/gpu/parts.hpp"
+#include "sim/gpu/source_line.hpp"
+
+namespace flash::gpu {
+namespace {
+
+constexpr std::uint32_t whole_warp = ~0u;
+
+void report_divergence(const Thread& t, const Meeting& other, const char* name, Pc pc) {
+  report("divergence",
+         std::string(name) + " at " + where(pc) + " by " + thread_name(*t.cta, t.index) + " of " +
+             cta_name(t.cta->index) + "\n      meets lanes " + lanes_text(other.arrived) +
+             " of its warp, which are at " + other.name + " at " + where(other.pc) +
+             "\n      all lanes of the mask must reach the same call: move it out of the branch",
+         where(pc), true);
+}
+
+/// Lanes at one call of the source may be at copies of it that the compiler made.
+bool same_place(const Meeting& meeting, const char* name, Pc pc) {
+  return meeting.pc == pc || (std::string(meeting.name) == name && where(meeting.pc) == where(pc));
+}
+
+Meeting& meeting_of(Warp& warp, const char* name, std::uint32_t mask, Pc pc) {
+  for (Meeting& m : warp.meetings)
+    if (m.mask == mask) {
+      if (!same_place(m, name, pc)) report_divergence(*current, m, name, pc);
+      return m;
+    }
+  return warp.meetings.emplace_back(Meeting{name, pc, mask, 0});
+}
+
+void remove_meeting(Warp& warp, std::uint32_t mask) {
+  std::erase_if(warp.meetings, [&](const Meeting& m) { return m.mask == mask; });
+}
+
+/// Operands of a shuffle or vote.
+struct Exchange {
+  std::uint32_t value, operand;
+  int width;
+  std::uint32_t result;
+};
+
+Exchange& exchange_of(const Thread& t) { return *static_cast<Exchange*>(t.operands); }
+
+/// Lane whose value a shuffle takes; its own where the source is outside its segment of `width` lanes.
+/// (CUDA C++ Programming Guide, "Warp shuffle functions".)
+unsigned source_lane(Shuffle kind, unsigned lane, const Exchange& e) {
+  const auto width = static_cast<unsigned>(e.width);
+  const unsigned first = lane / width * width;
+  const int in_segment = static_cast<int>(lane - first);
+  int source = 0;
+  switch (kind) {
+    case Shuffle::from_lane: return first + e.operand % width;
+    case Shuffle::up: source = in_segment - static_cast<int>(e.operand); break;
+    case Shuffle::down: source = in_segment + static_cast<int>(e.operand); break;
+    case Shuffle::exclusive_or: source = in_segment ^ static_cast<int>(e.operand); break;
+  }
+  return source < 0 || source >= e.width ? lane : first + static_cast<unsigned>(source);
+}
+
+const char* name_of(Shuffle kind) {
+  constexpr const char* names[] = {"shfl.sync.idx", "shfl.sync.up", "shfl.sync.down", "shfl.sync.bfly"};
+  return names[static_cast<int>(kind)];
+}
+
+template <class Function>
+void for_lanes(const Warp& warp, std::uint32_t mask, Function&& function) {
+  for (; mask; mask &= mask - 1) function(*warp.lanes[std::countr_zero(mask)]);
+}
+
+}  // namespace
+
+bool meet(const char* name, std::uint32_t mask, void* operands, Pc pc) {
+  Thread& t = *current;
+  Warp& warp = *t.warp;
+  t.operands = operands;
+  if (!(mask >> t.lane & 1))
+    report("divergence", here(t, pc) + " calls " + name + " with a mask that leaves it out: lanes " + lanes_text(mask),
+           where(pc), true);
+  if (mask == whole_warp && warp.present != whole_warp && std::string(name).find(".aligned") != std::string::npos)
+    report("divergence",
+           here(t, pc) + " calls " + name + ", which needs the whole warp, but lanes " + lanes_text(~warp.present) +
+               " have exited or were never there",
+           where(pc), true);
+  Meeting& meeting = meeting_of(warp, name, mask, pc);
+  meeting.arrived |= 1u << t.lane;
+  if (meeting.arrived == (mask & warp.present)) return true;
+  block(Wait::warp, name, pc);
+  return std::exchange(t.leads, false);
+}
+
+void exited_from_meetings(Warp& warp) {
+  for (const Meeting& m : warp.meetings) {
+    if (m.arrived != (m.mask & warp.present) || !m.arrived) continue;
+    Thread& leader = *warp.lanes[std::countr_zero(m.arrived)];
+    leader.leads = true;
+    wake(leader);
+  }
+}
+
+void meeting_done(std::uint32_t mask) {
+  Warp& warp = *current->warp;
+  const std::uint32_t present = mask & warp.present;
+  remove_meeting(warp, mask);
+  for_lanes(warp, present, [](Thread& t) {
+    if (&t != current) wake(t);
+  });
+}
+
+std::uint32_t shuffle(Shuffle kind, std::uint32_t mask, std::uint32_t value, unsigned operand, int width) {
+  const Pc pc = __builtin_return_address(0);
+  Exchange mine{value, operand, width, 0};
+  if (meet(name_of(kind), mask, &mine, pc)) {
+    Warp& warp = *current->warp;
+    const std::uint32_t taking_part = mask & warp.present;
+    look_at_log(warp);
+    for_lanes(warp, taking_part, [&](Thread& t) {
+      const unsigned source = source_lane(kind, t.lane, exchange_of(t));
+      if (!(taking_part >> source & 1))
+        report("shuffle",
+               here(t, pc) + " takes the value of lane " + std::to_string(source) +
+                   ", which takes no part in the shuffle: what it gets is undefined",
+               where(pc));
+      else
+        exchange_of(t).result = exchange_of(*warp.lanes[source]).value;
+    });
+    count_instruction("shfl.sync");
+    meeting_done(mask);
+    event(at_instruction, name_of(kind), pc, 0, cost::shuffle);
+  }
+  return mine.result;
+}
+
+std::uint32_t vote(Vote kind, std::uint32_t mask, bool predicate) {
+  const Pc pc = __builtin_return_address(0);
+  constexpr const char* names[] = {"vote.sync.any", "vote.sync.all", "vote.sync.ballot"};
+  const char* name = names[static_cast<int>(kind)];
+  Exchange mine{predicate, 0, 32, 0};
+  if (meet(name, mask, &mine, pc)) {
+    Warp& warp = *current->warp;
+    const std::uint32_t taking_part = mask & warp.present;
+    look_at_log(warp);
+    std::uint32_t ballot = 0;
+    for_lanes(warp, taking_part, [&](Thread& t) { ballot |= exchange_of(t).value << t.lane; });
+    const std::uint32_t result = kind == Vote::ballot ? ballot
+                                 : kind == Vote::any  ? ballot != 0
+                                                      : ballot == taking_part;
+    for_lanes(warp, taking_part, [&](Thread& t) { exchange_of(t).result = result; });
+    count_instruction("vote.sync");
+    meeting_done(mask);
+    event(at_instruction, name, pc, 0, cost::vote);
+  }
+  return mine.result;
+}
+
+void sync_warp(std::uint32_t mask) {
+  const Pc pc = __builtin_return_address(0);
+  if (!meet("bar.warp.sync", mask, nullptr, pc)) return;
+  Warp& warp = *current->warp;
+  look_at_log(warp);
+  if (machine->config.checks) {
+    Clock all;
+    for_lanes(warp, mask & warp.present, [&](Thread& t) { all.join(t.clock); });
+    for_lanes(warp, mask & warp.present, [&](Thread& t) {
+      t.clock.join(all);
+      t.clock.own.raise(t.index, t.tick() + 1);
+    });
+  }
+  meeting_done(mask);
+  event(at_barrier, "bar.warp.sync", pc, 0, cost::vote);
+}
+
+}  // namespace flash::gpu
