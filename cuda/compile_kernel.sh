@@ -7,8 +7,9 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-side=$1 source=$2 out=$3
+side=$1 source=$(realpath "$2") out=$(realpath -m "$3")
 shift 3
+cd "$root"  # debug information names files from here
 
 vgpu() {
   # -fsanitize=thread puts a call before every load and store. That sanitizer's library is not linked: the virtual GPU
@@ -20,7 +21,7 @@ vgpu() {
     *) instrumented+=(--param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1) ;;
   esac
   "${CXX:-c++}" -x c++ -std=c++20 -O1 -g -fPIC -ffp-contract=off -Wall -Wextra -Wno-unknown-pragmas \
-    "${instrumented[@]}" -I"$root" -ffile-prefix-map="$root/=" -MMD -MF "$out.d" -MT "$out" "$@" -c "$source" -o "$out.o"
+    "${instrumented[@]}" -I"$root" -ffile-prefix-map="$root=." -MMD -MF "$out.d" -MT "$out" "$@" -c "$source" -o "$out.o"
   "${CXX:-c++}" -shared -Wl,-Bsymbolic "$out.o" -o "$out" ${FLASH_GPU_LIBRARY:+"$FLASH_GPU_LIBRARY"} \
     ${FLASH_GPU_LIBRARY:+-Wl,-rpath,"$(dirname "$FLASH_GPU_LIBRARY")"}
   rm "$out.o"

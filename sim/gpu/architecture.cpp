@@ -1,5 +1,7 @@
 #include "sim/gpu/architecture.hpp"
 
+#include <fmt/format.h>
+
 #include <stdexcept>
 #include <string>
 
@@ -16,10 +18,10 @@ const Architecture& architecture(int number) {
   std::string names;
   for (const Architecture& a : known) {
     if (a.number == number) return a;
-    names += (names.empty() ? "sm_" : ", sm_") + std::to_string(a.number);
+    names += fmt::format("{}sm_{}", names.empty() ? "" : ", ", a.number);
   }
-  throw std::runtime_error("a virtual GPU of architecture sm_" + std::to_string(number) +
-                           " was asked, but there are " + names + "; take one of those");
+  throw std::runtime_error(
+      fmt::format("a virtual GPU of sm_{} was asked, but there are {}; take one of those", number, names));
 }
 
 }  // namespace flash::gpu

@@ -7,10 +7,10 @@ namespace flash::gpu {
 
 /// Limits of a compute capability (CUDA C++ Programming Guide, "Technical specifications per compute capability").
 struct Architecture {
-  int number;                    ///< 75 is sm_75
-  const char* name;              ///< "Turing"
-  std::size_t smem_per_sm;       ///< [bytes]
-  std::size_t smem_per_cta;      ///< [bytes], after opting in
+  int number;                ///< 75 is sm_75
+  const char* name;          ///< "Turing"
+  std::size_t smem_per_sm;   ///< [bytes]
+  std::size_t smem_per_cta;  ///< [bytes], after opting in
   int threads_per_sm;
   int ctas_per_sm;
 };

@@ -1,5 +1,6 @@
-// Atomic operations, relaxed, and the fence that makes them carry knowledge from one thread to another: what a thread did
-// before a fence is known to whoever meets a later atomic of its on the same location and then makes a fence itself.
+// Atomic operations, relaxed, and the fence that makes them carry knowledge from one thread to another: what a thread
+// did before a fence is known to whoever meets a later atomic of its on the same location and then makes a fence
+// itself.
 #include <cstring>
 
 #include "sim/gpu/numbers.hpp"
@@ -69,7 +70,8 @@ void red_add_f16x2(void* to, std::uint32_t pair) {
   const auto old = load<std::uint32_t>(to);
   std::uint32_t sum = 0;
   for (int i = 0; i < 2; ++i) {
-    const float both = from_f16(static_cast<std::uint16_t>(old >> 16 * i)) + from_f16(static_cast<std::uint16_t>(pair >> 16 * i));
+    const float both =
+        from_f16(static_cast<std::uint16_t>(old >> 16 * i)) + from_f16(static_cast<std::uint16_t>(pair >> 16 * i));
     sum |= static_cast<std::uint32_t>(to_f16(both)) << 16 * i;
   }
   std::memcpy(to, &sum, sizeof sum);

@@ -1,4 +1,6 @@
 // The sixteen barriers of a CTA, and what the exit of a thread means to those that wait.
+#include <fmt/format.h>
+
 #include "sim/gpu/parts.hpp"
 #include "sim/gpu/source_line.hpp"
 
@@ -8,11 +10,12 @@ namespace {
 void require_same_line(const Thread& t, unsigned id, Pc pc) {
   for (Thread* lane : t.warp->lanes)
     if (lane && lane->wait == Wait::barrier && lane->barrier == id && lane->pc != pc && where(lane->pc) != where(pc))
-      report("divergence",
-             here(t, pc) + " is at barrier " + std::to_string(id) + "\n      while " +
-                 thread_name(*lane->cta, lane->index) + " of the same warp is at it at " + where(lane->pc) +
-                 "\n      all lanes of a warp must reach the same barrier call: move it out of the branch",
-             where(pc), true);
+      report(
+          "divergence",
+          fmt::format("{} is at barrier {}\n      while {} of the same warp is at it at {}\n      all lanes of a warp "
+                      "must reach the same barrier call: move it out of the branch",
+                      here(t, pc), id, thread_name(*lane->cta, lane->index), where(lane->pc)),
+          where(pc), true);
 }
 
 void complete(Barrier& b, unsigned id, Cta& cta) {
@@ -38,18 +41,19 @@ void start_over(Barrier& b) {
 void arrive(unsigned id, std::uint32_t threads, bool wait, bool predicate, const char* name, Pc pc) {
   Thread& t = *current;
   Cta& cta = *t.cta;
-  if (id > 15) report("barrier", here(t, pc) + " is at barrier " + std::to_string(id) + ", but there are 0 to 15", where(pc), true);
+  if (id > 15)
+    report("barrier", fmt::format("{} is at barrier {}, but there are 0 to 15", here(t, pc), id), where(pc), true);
   if (threads % 32 != 0)
-    report("barrier",
-           here(t, pc) + " is at barrier " + std::to_string(id) + " for " + std::to_string(threads) +
-               " threads, but they must be a multiple of 32",
-           where(pc), true);
+    report(
+        "barrier",
+        fmt::format("{} is at barrier {} for {} threads, but they must be a multiple of 32", here(t, pc), id, threads),
+        where(pc), true);
   Barrier& b = cta.barriers[id];
   const unsigned need = threads ? threads : cta.present;
   if (b.arrived > 0 && b.need != need)
     report("barrier",
-           here(t, pc) + " is at barrier " + std::to_string(id) + " for " + std::to_string(need) +
-               " threads, but those that wait there said " + std::to_string(b.need),
+           fmt::format("{} is at barrier {} for {} threads, but those that wait there said {}", here(t, pc), id, need,
+                       b.need),
            where(pc), true);
   require_same_line(t, id, pc);
   b.need = need;

@@ -1,5 +1,5 @@
-// Banks and sectors. The lanes' accesses are kept until the warp meets, and then looked at as the instructions that they
-// were: the k-th access of each lane at one place is one instruction of the warp.
+// Banks and sectors. The lanes' accesses are kept until the warp meets, and then looked at as the instructions that
+// they were: the k-th access of each lane at one place is one instruction of the warp.
 #include <array>
 #include <cstring>
 

@@ -1,5 +1,7 @@
 // cp.async: copies from global to shared memory that arrive early, late or at random. Until they are waited for, what
 // they will overwrite is poison.
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "sim/gpu/parts.hpp"
@@ -34,10 +36,12 @@ void cp_async(void* to, const void* from, std::uint32_t size, std::uint32_t byte
   require_arch(80, "cp.async", pc);
   Thread& t = *current;
   if (bytes_read > size)
-    report("cp.async", here(t, pc) + " copies " + std::to_string(bytes_read) + " bytes into " + std::to_string(size), where(pc), true);
+    report("cp.async", fmt::format("{} copies {} bytes into {}", here(t, pc), bytes_read, size), where(pc), true);
   const std::size_t at = smem_offset(to, size, size, pc, "cp.async");
   if (reinterpret_cast<std::uintptr_t>(from) % size != 0)
-    report("alignment", "cp.async by " + here(t, pc) + "\n      reads at an address that is no multiple of " + std::to_string(size), where(pc), true);
+    report("alignment",
+           fmt::format("cp.async by {}\n      reads at an address that is no multiple of {}", here(t, pc), size),
+           where(pc), true);
   if (bytes_read > 0) access(from, bytes_read, Way::read, pc, "cp.async");
   const std::uint32_t group = t.groups_committed + 1;
   touch_smem_async(at, size, group, pc);

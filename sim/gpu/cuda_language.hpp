@@ -45,9 +45,7 @@ using half = __half;
 using half2 = __half2;
 
 FLASH_CUDA float __half2float(__half x) { return static_cast<float>(std::bit_cast<_Float16>(x.bits)); }
-FLASH_CUDA __half __float2half_rn(float x) {
-  return {std::bit_cast<std::uint16_t>(static_cast<_Float16>(x))};
-}
+FLASH_CUDA __half __float2half_rn(float x) { return {std::bit_cast<std::uint16_t>(static_cast<_Float16>(x))}; }
 FLASH_CUDA __half __float2half(float x) { return __float2half_rn(x); }
 FLASH_CUDA float2 __half22float2(__half2 x) { return {__half2float(x.x), __half2float(x.y)}; }
 FLASH_CUDA __half2 __floats2half2_rn(float x, float y) { return {__float2half_rn(x), __float2half_rn(y)}; }
@@ -107,13 +105,13 @@ FLASH_CUDA unsigned __ballot_sync(unsigned mask, int p) {
 
 // ---- atomics
 FLASH_CUDA float atomicAdd(float* to, float x) { return flash::gpu::atomic_add(to, x); }
-#define FLASH_CUDA_ATOMIC(NAME, KIND)                                                                              \
-  FLASH_CUDA unsigned NAME(unsigned* to, unsigned x) {                                                             \
-    return flash::gpu::atomic(flash::gpu::Atomic::KIND, to, x, false);                                             \
-  }                                                                                                                \
-  FLASH_CUDA int NAME(int* to, int x) {                                                                            \
-    return static_cast<int>(flash::gpu::atomic(flash::gpu::Atomic::KIND, reinterpret_cast<unsigned*>(to),          \
-                                               static_cast<unsigned>(x), true));                                   \
+#define FLASH_CUDA_ATOMIC(NAME, KIND)                                                                     \
+  FLASH_CUDA unsigned NAME(unsigned* to, unsigned x) {                                                    \
+    return flash::gpu::atomic(flash::gpu::Atomic::KIND, to, x, false);                                    \
+  }                                                                                                       \
+  FLASH_CUDA int NAME(int* to, int x) {                                                                   \
+    return static_cast<int>(flash::gpu::atomic(flash::gpu::Atomic::KIND, reinterpret_cast<unsigned*>(to), \
+                                               static_cast<unsigned>(x), true));                          \
   }
 FLASH_CUDA_ATOMIC(atomicAdd, add)
 FLASH_CUDA_ATOMIC(atomicMax, max)

@@ -23,8 +23,8 @@ class StackPool {
         return stack;
       }
     constexpr std::size_t guard = 4096;
-    void* memory = mmap(nullptr, bytes_ + guard, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                        -1, 0);
+    void* memory =
+        mmap(nullptr, bytes_ + guard, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     mprotect(memory, guard, PROT_NONE);
     boost::context::stack_context stack;

@@ -51,11 +51,11 @@ struct Epoch {
   std::uint64_t pc : 48 = 0;
   std::uint64_t agent : 16 = 0;
   Tick tick = 0;
-  std::uint32_t cta : 25 = 0;     ///< numbered over all launches of a machine, from 1
-  std::uint32_t bytes : 4 = 0;    ///< of the cell's four
+  std::uint32_t cta : 25 = 0;   ///< numbered over all launches of a machine, from 1
+  std::uint32_t bytes : 4 = 0;  ///< of the cell's four
   std::uint32_t write : 1 = 0;
   std::uint32_t atomic : 1 = 0;
-  std::uint32_t async : 1 = 0;    ///< by an asynchronous instruction
+  std::uint32_t async : 1 = 0;  ///< by an asynchronous instruction
 
   explicit operator bool() const { return tick != 0; }
 };
@@ -64,8 +64,8 @@ static_assert(sizeof(Epoch) == 16);
 /// Shadow of four bytes: the last write, the last read, and what else has not been overtaken. All zero: untouched.
 struct Cell {
   Epoch write, read;
-  std::uint32_t more = 0;     ///< list of further epochs in the Shadow that the cell belongs to; 0: none
-  std::uint8_t written = 0;   ///< which bytes hold something
+  std::uint32_t more = 0;    ///< list of further epochs in the Shadow that the cell belongs to; 0: none
+  std::uint8_t written = 0;  ///< which bytes hold something
 };
 
 }  // namespace flash::gpu

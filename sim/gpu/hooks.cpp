@@ -1,5 +1,5 @@
-// Kernels are compiled with -fsanitize=thread, which puts a call before each load and store. The calls end here, and not
-// in that sanitizer's library. Code that is no CUDA thread's, such as host code of the same file, is let through.
+// Kernels are compiled with -fsanitize=thread, which puts a call before each load and store. The calls end here, and
+// not in that sanitizer's library. Code that is no CUDA thread's, such as host code of the same file, is let through.
 #include "sim/gpu/parts.hpp"
 
 namespace flash::gpu {
@@ -29,14 +29,14 @@ inline void volatile_read(const void* p, std::size_t bytes, Pc pc) {
 
 #define HOOK extern "C" FLASH_GPU_API void
 #define CALLER __builtin_return_address(0)
-#define HOOKS(N)                                                                                             \
-  HOOK __tsan_read##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::read, CALLER); }                  \
-  HOOK __tsan_write##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::write, CALLER); }                \
-  HOOK __tsan_unaligned_read##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::read, CALLER); }        \
-  HOOK __tsan_unaligned_write##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::write, CALLER); }      \
-  HOOK __tsan_volatile_read##N(void* p) { flash::gpu::volatile_read(p, N, CALLER); }                        \
-  HOOK __tsan_volatile_write##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::write, CALLER); }       \
-  HOOK __tsan_unaligned_volatile_read##N(void* p) { flash::gpu::volatile_read(p, N, CALLER); }              \
+#define HOOKS(N)                                                                                       \
+  HOOK __tsan_read##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::read, CALLER); }             \
+  HOOK __tsan_write##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::write, CALLER); }           \
+  HOOK __tsan_unaligned_read##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::read, CALLER); }   \
+  HOOK __tsan_unaligned_write##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::write, CALLER); } \
+  HOOK __tsan_volatile_read##N(void* p) { flash::gpu::volatile_read(p, N, CALLER); }                   \
+  HOOK __tsan_volatile_write##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::write, CALLER); }  \
+  HOOK __tsan_unaligned_volatile_read##N(void* p) { flash::gpu::volatile_read(p, N, CALLER); }         \
   HOOK __tsan_unaligned_volatile_write##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::write, CALLER); }
 
 HOOKS(1)

@@ -1,5 +1,7 @@
 #include "sim/gpu/machine.hpp"
 
+#include <fmt/format.h>
+
 #include <stdexcept>
 
 #include "sim/gpu/parts.hpp"
@@ -140,13 +142,13 @@ std::string Machine::trace() const { return chrome_trace(*parts_); }
 
 DeviceLimits device_limits() {
   if (!machine) throw std::runtime_error("a virtual GPU was asked for outside Machine::run(), where there is none");
-  return {"the virtual GPU of sm_" + std::to_string(machine->arch.number), machine->arch.smem_per_cta};
+  return {fmt::format("the virtual GPU of sm_{}", machine->arch.number), machine->arch.smem_per_cta};
 }
 
-void launch(const char* kernel, dim3 grid, dim3 block, std::size_t smem, const void* closure,
-            std::size_t closure_bytes, void (*call)(const void*)) {
+void launch(const char* kernel, dim3 grid, dim3 block, std::size_t smem, const void* closure, std::size_t closure_bytes,
+            void (*call)(const void*)) {
   if (!machine || current)
-    throw std::runtime_error(std::string(kernel) + " was launched outside Machine::run(), where there is no GPU");
+    throw std::runtime_error(fmt::format("{} was launched outside Machine::run(), where there is no GPU", kernel));
   Machine::Parts& m = *machine;
   m.launch = std::make_unique<Launch>();
   Launch& l = *m.launch;
@@ -163,9 +165,10 @@ void launch(const char* kernel, dim3 grid, dim3 block, std::size_t smem, const v
   constexpr std::uint64_t most_ctas = (1u << 25) - 1;  // what an Epoch can number
   if (m.next_cta + l.ctas > most_ctas) {
     m.launch.reset();
-    throw std::runtime_error(std::string(kernel) + " was launched with " + std::to_string(l.ctas) +
-                             " CTAs, but a virtual GPU runs " + std::to_string(most_ctas) +
-                             " in its life; take a smaller problem");
+    throw std::runtime_error(
+        fmt::format("{} was launched with {} CTAs, but a virtual GPU runs {} in its life; take a "
+                    "smaller problem",
+                    kernel, std::uint64_t(grid.x) * grid.y * grid.z, most_ctas));
   }
   m.counts.ctas += l.ctas;
   m.atomics.clear();

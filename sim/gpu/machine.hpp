@@ -22,15 +22,15 @@ namespace flash::gpu {
 enum class Completion { early, late, random };
 
 struct Config {
-  int arch = 75;                            ///< sm_75: what it has and what it refuses
-  int sms = 4;                              ///< they bound how many CTAs are resident
+  int arch = 75;  ///< sm_75: what it has and what it refuses
+  int sms = 4;    ///< they bound how many CTAs are resident
   Completion completion = Completion::late;
-  std::uint64_t seed = 1;                   ///< of the order in which warps run; 0: round robin
-  bool checks = true;                       ///< races, uninitialised reads
-  bool counts = true;                       ///< bytes, sectors, bank conflicts
+  std::uint64_t seed = 1;  ///< of the order in which warps run; 0: round robin
+  bool checks = true;      ///< races, uninitialised reads
+  bool counts = true;      ///< bytes, sectors, bank conflicts
   bool timeline = false;
   std::size_t most_reports = 8;
-  std::size_t stack_bytes = 64 * 1024;      ///< of a thread
+  std::size_t stack_bytes = 64 * 1024;  ///< of a thread
 };
 
 /// Something that a kernel did wrong: what, where, who, against whom, and what to do.
@@ -43,20 +43,20 @@ struct Report {
 enum EventKind : unsigned {
   at_instruction = 1,  ///< a warp's collective: ldmatrix, mma, shuffle, vote
   at_barrier = 2,
-  at_async = 4,        ///< an asynchronous instruction is issued or waited for
-  at_mark = 8,         ///< ptx::mark
-  at_launch = 16,      ///< a kernel begins
+  at_async = 4,    ///< an asynchronous instruction is issued or waited for
+  at_mark = 8,     ///< ptx::mark
+  at_launch = 16,  ///< a kernel begins
   at_anything = 31,
 };
 
 struct Event {
   EventKind kind = at_instruction;
-  std::string name;                 ///< "mma.sync", or the mark's
-  std::string where;                ///< "cuda/03_online_softmax/forward.cu:77"
+  std::string name;   ///< "mma.sync", or the mark's
+  std::string where;  ///< "cuda/03_online_softmax/forward.cu:77"
   uint3 cta{};
   int warp = 0;
-  std::int64_t value = 0;           ///< the mark's
-  std::uint64_t begin = 0, end = 0; ///< nominal cycles of the warp: a shape, not a prediction
+  std::int64_t value = 0;            ///< the mark's
+  std::uint64_t begin = 0, end = 0;  ///< nominal cycles of the warp: a shape, not a prediction
 };
 
 /// Accesses of one tensor in global memory [bytes], as the threads asked for them.
@@ -66,19 +66,19 @@ struct TensorBytes {
 
 /// What one source line did to shared memory's banks or to global memory's sectors.
 struct LineCounts {
-  std::uint64_t accesses = 0;       ///< by warps
+  std::uint64_t accesses = 0;  ///< by warps
   std::uint64_t wavefronts = 0, least_wavefronts = 0;
   std::uint64_t sectors = 0, least_sectors = 0;  ///< of 32 bytes
 };
 
 struct Counts {
   std::map<std::string, TensorBytes> tensors;
-  std::uint64_t smem_read = 0, smem_written = 0;            ///< [bytes]
-  std::uint64_t wavefronts = 0, least_wavefronts = 0;       ///< of shared memory
-  std::uint64_t sectors = 0, least_sectors = 0;             ///< of global memory
-  std::map<std::string, std::uint64_t> instructions;        ///< executed by a warp: "mma.sync.m16n8k8", …
-  std::map<std::string, LineCounts> lines;                  ///< "cuda/….cu:77"
-  std::uint64_t barriers = 0, ctas = 0, cycles = 0;         ///< cycles: the longest CTA's nominal ones, summed by launch
+  std::uint64_t smem_read = 0, smem_written = 0;       ///< [bytes]
+  std::uint64_t wavefronts = 0, least_wavefronts = 0;  ///< of shared memory
+  std::uint64_t sectors = 0, least_sectors = 0;        ///< of global memory
+  std::map<std::string, std::uint64_t> instructions;   ///< executed by a warp: "mma.sync.m16n8k8", …
+  std::map<std::string, LineCounts> lines;             ///< "cuda/….cu:77"
+  std::uint64_t barriers = 0, ctas = 0, cycles = 0;    ///< cycles: the longest CTA's nominal ones, summed by launch
 };
 
 /// Contents of fresh global memory.

@@ -1,5 +1,5 @@
 // Accesses by a kernel's threads: where they go, whether they may, and what they count.
-#include <dlfcn.h>
+#include <fmt/format.h>
 #include <link.h>
 
 #include "sim/gpu/parts.hpp"
@@ -19,13 +19,13 @@ Epoch epoch_of(const Thread& t, Way way, Pc pc) {
   return e;
 }
 
-std::string sized(const char* doing, std::size_t bytes) { return std::string(doing) + " of " + std::to_string(bytes) + " bytes"; }
-
-const char* verb(Way way) { return way == Way::read ? "read" : way == Way::write ? "write" : "atomic access"; }
+std::string sized(const char* doing, std::size_t bytes) {
+  return fmt::format("{} of {} byte{}", doing, bytes, bytes == 1 ? "" : "s");
+}
 
 /// "O, byte 4096 of 8192"
 std::string place_in(const Allocation& a, std::size_t at) {
-  return a.name + ", byte " + std::to_string(at) + " of " + std::to_string(a.bytes);
+  return fmt::format("{}, byte {} of {}", a.name, at, a.bytes);
 }
 
 // ---- global memory
@@ -33,12 +33,14 @@ std::string place_in(const Allocation& a, std::size_t at) {
 void report_outside(const Thread& t, const void* p, std::size_t bytes, Pc pc, const char* doing) {
   std::ptrdiff_t distance = 0;
   const Allocation* nearest = machine->global.nearest(p, distance);
-  std::string text = sized(doing, bytes) + " by " + here(t, pc) + "\n      is outside every tensor";
-  if (nearest)
-    text += ": " + std::to_string(distance < 0 ? -distance : distance) + " bytes " +
-            (distance < 0 ? "before the begin of " : "behind the end of ") + nearest->name + " (" +
-            std::to_string(nearest->bytes) + " bytes)";
-  report("bounds", text + "\n      check the index, its type (64 bits for global memory) and the last tile's guard",
+  const std::string place =
+      nearest ? fmt::format(": {} bytes {} of {} ({} bytes)", std::abs(distance),
+                            distance < 0 ? "before the begin" : "behind the end", nearest->name, nearest->bytes)
+              : "";
+  report("bounds",
+         fmt::format("{} by {}\n      is outside every tensor{}\n      check the index, its type (64 bits for global "
+                     "memory) and the last tile's guard",
+                     sized(doing, bytes), here(t, pc), place),
          where(pc), true);
 }
 
@@ -50,8 +52,8 @@ void access_global(const Thread& t, const void* p, std::size_t bytes, Way way, P
   if (!machine->config.checks) return;
   if (way != Way::write && !a->shadow.initialised(at, bytes))
     report("uninitialised",
-           sized(doing, bytes) + " from " + place_in(*a, at) + " by " + here(t, pc) +
-               "\n      reads what nobody has written",
+           fmt::format("{} from {} by {}\n      reads what nobody has written", sized(doing, bytes), place_in(*a, at),
+                       here(t, pc)),
            where(pc));
   const Epoch now = epoch_of(t, way, pc);
   if (const Epoch then = a->shadow.conflict({at, bytes, now}, t.clock, machine->launch->first_cta))
@@ -86,17 +88,22 @@ bool in_module(const void* p, Pc pc) {
   return search.found;
 }
 
-void access_elsewhere(const Thread& t, const void* p, std::size_t bytes, Way way, Pc pc, const char* doing) {
+void access_elsewhere(const Thread& t, const void* p, std::size_t bytes, Pc pc, const char* doing) {
   const Launch& l = *machine->launch;
   const auto* at = static_cast<const std::byte*>(p);
   const auto* closure = static_cast<const std::byte*>(l.closure);
   if (static_cast<std::size_t>(at - closure) < l.closure_bytes || in_module(p, pc)) return;
   std::string what = "is no tensor, shared memory or variable of the thread";
-  if (reinterpret_cast<std::uintptr_t>(p) < 65536) what = "goes through a null pointer: a tensor that this kernel was not given";
+  if (reinterpret_cast<std::uintptr_t>(p) < 65536)
+    what = "goes through a null pointer: a tensor that this kernel was not given";
+  constexpr std::ptrdiff_t near = 1 << 20;
+  const std::ptrdiff_t behind = at - (t.cta->smem + t.cta->smem_bytes);
+  if (behind >= -near - static_cast<std::ptrdiff_t>(t.cta->smem_bytes) && behind < near)
+    what = fmt::format("is outside the {} bytes of shared memory of its CTA", t.cta->smem_bytes);
   for (const Thread& other : t.cta->threads)
     if (static_cast<std::size_t>(at - other.fiber.stack()) < other.fiber.stack_bytes())
-      what = "is a local variable of thread " + std::to_string(other.index);
-  report("bounds", sized(verb(way), bytes) + " (" + doing + ") by " + here(t, pc) + "\n      " + what, where(pc), true);
+      what = fmt::format("is a local variable of thread {}", other.index);
+  report("bounds", fmt::format("{} by {}\n      {}", sized(doing, bytes), here(t, pc), what), where(pc), true);
 }
 
 }  // namespace
@@ -108,13 +115,13 @@ std::size_t smem_offset(const void* p, std::size_t bytes, std::size_t alignment,
   const auto at = static_cast<std::size_t>(static_cast<const std::byte*>(p) - t.cta->smem);
   if (at >= t.cta->smem_bytes || at + bytes > t.cta->smem_bytes)
     report("bounds",
-           sized(doing, bytes) + " by " + here(t, pc) + "\n      is outside the " +
-               std::to_string(t.cta->smem_bytes) + " bytes of shared memory of its CTA",
+           fmt::format("{} by {}\n      is outside the {} bytes of shared memory of its CTA", sized(doing, bytes),
+                       here(t, pc), t.cta->smem_bytes),
            where(pc), true);
   if (at % alignment != 0)
     report("alignment",
-           std::string(doing) + " by " + here(t, pc) + "\n      is at " + smem_name(*t.cta, at) + ", but it must be " +
-               std::to_string(alignment) + "-byte aligned",
+           fmt::format("{} by {}\n      is at {}, but it must be {}-byte aligned", doing, here(t, pc),
+                       smem_name(*t.cta, at), alignment),
            where(pc), true);
   return at;
 }
@@ -127,8 +134,8 @@ void touch_smem(std::size_t at, std::size_t bytes, Way way, Pc pc, const char* d
   Shadow& shadow = t.cta->shadow;
   if (way != Way::write && !shadow.initialised(at, bytes))
     report("uninitialised",
-           sized(doing, bytes) + " from " + smem_name(*t.cta, at) + " by " + here(t, pc) +
-               "\n      reads what nobody has written",
+           fmt::format("{} from {} by {}\n      reads what nobody has written", sized(doing, bytes),
+                       smem_name(*t.cta, at), here(t, pc)),
            where(pc));
   if (const Epoch then = shadow.conflict({at, bytes, epoch_of(t, way, pc)}, t.clock, 0))
     report_race(t, doing, pc, smem_name(*t.cta, at), then,
@@ -160,8 +167,8 @@ void access(const void* p, std::size_t bytes, Way way, Pc pc, const char* doing)
   if (reinterpret_cast<std::uintptr_t>(p) % std::min<std::size_t>(bytes, 16) != 0 && (bytes & (bytes - 1)) == 0 &&
       (shared || machine->global.contains(p)))
     report("alignment",
-           sized(doing, bytes) + " by " + here(t, pc) + "\n      is at an address that is no multiple of " +
-               std::to_string(bytes) + ": a GPU stops at it",
+           fmt::format("{} by {}\n      is at an address that is no multiple of {}: a GPU stops at it",
+                       sized(doing, bytes), here(t, pc), bytes),
            where(pc), true);
   if (shared) {
     smem_offset(p, bytes, 1, pc, doing);
@@ -169,9 +176,10 @@ void access(const void* p, std::size_t bytes, Way way, Pc pc, const char* doing)
   } else if (machine->global.contains(p)) {
     access_global(t, p, bytes, way, pc, doing);
   } else {
-    return access_elsewhere(t, p, bytes, way, pc, doing);
+    return access_elsewhere(t, p, bytes, pc, doing);
   }
-  if (machine->config.counts) t.log.push_back({pc, static_cast<const std::byte*>(p), static_cast<std::uint32_t>(bytes), shared});
+  if (machine->config.counts)
+    t.log.push_back({pc, static_cast<const std::byte*>(p), static_cast<std::uint32_t>(bytes), shared});
 }
 
 void poll(const void* p, std::uint32_t value, Pc pc, const char* doing) {

@@ -1,5 +1,5 @@
-// mma.sync: D[16,8] += A[16,K]·B[K,8] with fp32 accumulators. Products are exact; sums are made in fp32 in the order of k,
-// where the hardware truncates in an order of its own: results agree within a few ulp of the largest term.
+// mma.sync: D[16,8] += A[16,K]·B[K,8] with fp32 accumulators. Products are exact; sums are made in fp32 in the order of
+// k, where the hardware truncates in an order of its own: results agree within a few ulp of the largest term.
 #include "cuda/ptx/layout.hpp"
 #include "sim/gpu/numbers.hpp"
 #include "sim/gpu/parts.hpp"

@@ -19,14 +19,14 @@ struct Launch {
   std::string kernel;
   dim3 grid, block;
   std::size_t smem_bytes = 0;
-  const void* closure = nullptr;        ///< the kernel's arguments
+  const void* closure = nullptr;  ///< the kernel's arguments
   std::size_t closure_bytes = 0;
   void (*call)(const void*) = nullptr;
   std::uint64_t ctas = 0, started = 0, finished = 0;
-  unsigned resident_limit = 0;          ///< CTAs that all SMs hold at once
-  std::uint32_t first_cta = 1;          ///< serial number of its first
+  unsigned resident_limit = 0;  ///< CTAs that all SMs hold at once
+  std::uint32_t first_cta = 1;  ///< serial number of its first
   std::vector<std::unique_ptr<Cta>> resident;
-  std::uint64_t longest_cta = 0;        ///< nominal cycles
+  std::uint64_t longest_cta = 0;  ///< nominal cycles
 };
 
 struct Machine::Parts {
@@ -35,23 +35,23 @@ struct Machine::Parts {
   Config config;
   const Architecture& arch;
   GlobalMemory global;
-  Counts counts;                                 ///< its lines are filled in when asked for
+  Counts counts;  ///< its lines are filled in when asked for
   std::map<Pc, LineCounts> line_counts;
   std::vector<Report> reports;
-  std::set<std::string> reported;                ///< one report for a place and kind
+  std::set<std::string> reported;  ///< one report for a place and kind
   Timeline timeline;
 
   // ---- execution
   Fiber caller, host;
   std::function<void()> program;
-  std::exception_ptr thrown;                     ///< by the program
+  std::exception_ptr thrown;  ///< by the program
   bool host_done = true, fatal = false;
   std::unique_ptr<Launch> launch;
-  std::uint32_t next_cta = 1;                    ///< serial number
-  Thread* last_run = nullptr;                    ///< where the last stop was, to go on there
-  std::uint64_t progress = 0;                    ///< grows with all that is not polling
-  std::uint64_t progress_at_poll = ~0ull;        ///< when pollers were last let on
-  std::map<const void*, Knowledge> atomics;      ///< what the atomics on a location pass on
+  std::uint32_t next_cta = 1;                ///< serial number
+  Thread* last_run = nullptr;                ///< where the last stop was, to go on there
+  std::uint64_t progress = 0;                ///< grows with all that is not polling
+  std::uint64_t progress_at_poll = ~0ull;    ///< when pollers were last let on
+  std::map<const void*, Knowledge> atomics;  ///< what the atomics on a location pass on
 
   // ---- stepping
   unsigned stop_kinds = 0;
@@ -60,18 +60,18 @@ struct Machine::Parts {
 
   std::uint64_t random, round = 0;
   unsigned random_below(unsigned n);
-  bool completes_now();                          ///< an asynchronous instruction that is issued: early?
+  bool completes_now();  ///< an asynchronous instruction that is issued: early?
 };
 
-extern thread_local Thread* current;             ///< the CUDA thread that runs; none in host code
-extern thread_local Machine::Parts* machine;     ///< whose step() is under way
+extern thread_local Thread* current;          ///< the CUDA thread that runs; none in host code
+extern thread_local Machine::Parts* machine;  ///< whose step() is under way
 
 // ---- scheduler.cpp
 void block(Wait why, const char* doing, Pc pc);  ///< the current thread waits; returns when it was woken and runs
 void wake(Thread& thread);
-void give_way();                                 ///< another warp may run
-void to_caller();                                ///< back to Machine::step()
-void run_some();                                 ///< one warp for a while; the launch is gone once the kernel has ended
+void give_way();   ///< another warp may run
+void to_caller();  ///< back to Machine::step()
+void run_some();   ///< one warp for a while; the launch is gone once the kernel has ended
 
 // ---- warp.cpp, barrier.cpp
 /// The current lane meets the lanes of `mask` that have not exited at one call. True for the one that has to execute it
@@ -79,18 +79,18 @@ void run_some();                                 ///< one warp for a while; the 
 bool meet(const char* name, std::uint32_t mask, void* operands, Pc pc);
 void meeting_done(std::uint32_t mask);
 void exited_from_meetings(Warp& warp);
-void exited(Thread& thread);                     ///< those that wait for it need not any longer
+void exited(Thread& thread);  ///< those that wait for it need not any longer
 
 // ---- report.cpp
 /// Adds a report, once for each kind and place. A fatal one ends the run: it does not return on a CUDA thread.
 void report(const std::string& kind, const std::string& text, const std::string& place, bool fatal = false);
-std::string thread_name(const Cta& cta, unsigned agent);   ///< "thread 37 (warp 1, lane 5)", "cp.async of thread 37"
-std::string cta_name(const uint3& index);                  ///< "CTA (0,2,0)"
-std::string smem_name(const Cta& cta, std::size_t at);     ///< "shared memory, byte 9216 (K)"
-std::string lanes_text(std::uint32_t lanes);               ///< "0-3, 8"
+std::string thread_name(const Cta& cta, unsigned agent);  ///< "thread 37 (warp 1, lane 5)", "cp.async of thread 37"
+std::string cta_name(const uint3& index);                 ///< "CTA (0,2,0)"
+std::string smem_name(const Cta& cta, std::size_t at);    ///< "shared memory, byte 9216 (K)"
+std::string lanes_text(std::uint32_t lanes);              ///< "0-3, 8"
 /// "thread 37 (warp 1, lane 5) of CTA (0,0,0) at forward.cu:77, tile 3"
 std::string here(const Thread& thread, Pc pc);
-std::string waiting_threads();                             ///< all of them, grouped
+std::string waiting_threads();  ///< all of them, grouped
 /// "divergence" where lanes of one warp wait at different calls, else "deadlock".
 std::string deadlock_kind();
 /// An access that is not ordered after an earlier one.
@@ -110,7 +110,7 @@ void touch_smem_async(std::size_t at, std::size_t bytes, std::uint32_t group, Pc
 void poll(const void* p, std::uint32_t value, Pc pc, const char* doing);
 
 // ---- counts.cpp
-void look_at_log(Warp& warp);                    ///< banks and sectors of what its lanes accessed since the last look
+void look_at_log(Warp& warp);  ///< banks and sectors of what its lanes accessed since the last look
 void count_wavefronts(Pc pc, unsigned wavefronts, unsigned least);
 void count_instruction(const char* name);
 

@@ -1,6 +1,5 @@
 // What is said when a kernel does something wrong.
-#include <bit>
-#include <sstream>
+#include <fmt/format.h>
 
 #include "sim/gpu/parts.hpp"
 #include "sim/gpu/source_line.hpp"
@@ -18,37 +17,45 @@ void report(const std::string& kind, const std::string& text, const std::string&
 
 std::string thread_name(const Cta& cta, unsigned agent) {
   const auto threads = static_cast<unsigned>(cta.threads.size());
-  if (agent >= threads) return "cp.async of " + thread_name(cta, agent - threads);
-  return "thread " + std::to_string(agent) + " (warp " + std::to_string(agent / 32) + ", lane " +
-         std::to_string(agent % 32) + ")";
+  if (agent >= threads) return fmt::format("cp.async of {}", thread_name(cta, agent - threads));
+  return fmt::format("thread {} (warp {}, lane {})", agent, agent / 32, agent % 32);
 }
 
-std::string cta_name(const uint3& i) {
-  return "CTA (" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) + ")";
-}
+std::string cta_name(const uint3& i) { return fmt::format("CTA ({},{},{})", i.x, i.y, i.z); }
 
 std::string smem_name(const Cta& cta, std::size_t at) {
-  std::string text = "shared memory, byte " + std::to_string(at);
   for (const Named& n : cta.names)
-    if (at >= n.begin && at < n.end) return text + " (" + n.text + " + " + std::to_string(at - n.begin) + ")";
-  return text;
+    if (at >= n.begin && at < n.end) return fmt::format("shared memory, byte {} ({} + {})", at, n.text, at - n.begin);
+  return fmt::format("shared memory, byte {}", at);
 }
 
-std::string lanes_text(std::uint32_t lanes) {
+namespace {
+
+/// "0-3, 8"
+std::string ranges_text(const std::vector<unsigned>& numbers) {
   std::string text;
-  for (unsigned l = 0; l < 32; ++l) {
-    if (!(lanes >> l & 1)) continue;
-    unsigned last = l;
-    while (last < 31 && (lanes >> (last + 1) & 1)) ++last;
-    text += (text.empty() ? "" : ", ") + std::to_string(l) + (last > l ? "-" + std::to_string(last) : "");
-    l = last;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", numbers[i]);
+    if (last > i) text += fmt::format("-{}", numbers[last]);
+    i = last;
   }
   return text.empty() ? "none" : text;
 }
 
+}  // namespace
+
+std::string lanes_text(std::uint32_t lanes) {
+  std::vector<unsigned> numbers;
+  for (unsigned l = 0; l < 32; ++l)
+    if (lanes >> l & 1) numbers.push_back(l);
+  return ranges_text(numbers);
+}
+
 std::string here(const Thread& t, Pc pc) {
-  std::string text = thread_name(*t.cta, t.index) + " of " + cta_name(t.cta->index) + " at " + where(pc);
-  if (t.warp->mark) text += ", " + std::string(t.warp->mark) + " " + std::to_string(t.warp->mark_value);
+  std::string text = fmt::format("{} of {} at {}", thread_name(*t.cta, t.index), cta_name(t.cta->index), where(pc));
+  if (t.warp->mark) text += fmt::format(", {} {}", t.warp->mark, t.warp->mark_value);
   return text;
 }
 
@@ -57,11 +64,14 @@ void report_race(const Thread& t, const char* doing, Pc pc, const std::string& w
   const Pc then_pc = reinterpret_cast<Pc>(static_cast<std::uintptr_t>(then.pc));
   std::string who = "another CTA";
   for (const auto& cta : machine->launch->resident)
-    if (cta->serial == then.cta) who = thread_name(*cta, then.agent) + " of " + cta_name(cta->index);
-  const char* before = then.async ? "asynchronous write" : then.atomic ? "atomic access" : then.write ? "write" : "read";
+    if (cta->serial == then.cta) who = fmt::format("{} of {}", thread_name(*cta, then.agent), cta_name(cta->index));
+  const char* before = then.async    ? "asynchronous write"
+                       : then.atomic ? "atomic access"
+                       : then.write  ? "write"
+                                     : "read";
   report("race",
-         std::string(doing) + " of " + what + "\n      by " + here(t, pc) + "\n      is not ordered after the " + before +
-             " by " + who + " at " + where(then_pc) + "\n      " + hint,
+         fmt::format("{} of {}\n      by {}\n      is not ordered after the {} by {} at {}\n      {}", doing, what,
+                     here(t, pc), before, who, where(then_pc), hint),
          where(pc) + where(then_pc));
 }
 
@@ -69,25 +79,12 @@ namespace {
 
 std::string doing_of(const Thread& t) {
   if (t.wait == Wait::nothing) return "ready to run";
-  std::string text = std::string(t.doing) + " at " + where(t.pc);
+  std::string text = fmt::format("{} at {}", t.doing, where(t.pc));
   if (t.wait == Wait::barrier) {
     const Barrier& b = t.cta->barriers[t.barrier];
-    text += ", barrier " + std::to_string(t.barrier) + " [" + std::to_string(b.arrived) + " of " +
-            std::to_string(b.need) + " threads are there]";
+    text += fmt::format(", barrier {} [{} of {} threads are there]", t.barrier, b.arrived, b.need);
   }
   if (t.wait == Wait::change) text += ", waiting for another thread to change what it reads";
-  return text;
-}
-
-std::string ranges_text(const std::vector<unsigned>& threads) {
-  std::string text;
-  for (std::size_t i = 0; i < threads.size(); ++i) {
-    std::size_t last = i;
-    while (last + 1 < threads.size() && threads[last + 1] == threads[last] + 1) ++last;
-    text += (text.empty() ? "" : ", ") + std::to_string(threads[i]) +
-            (last > i ? "-" + std::to_string(threads[last]) : "");
-    i = last;
-  }
   return text;
 }
 
@@ -100,26 +97,24 @@ std::string waiting_threads() {
     for (const Thread& t : cta->threads)
       if (t.wait != Wait::done) groups[doing_of(t)].push_back(t.index);
     for (const auto& [doing, threads] : groups)
-      text += "      " + cta_name(cta->index) + " threads " + ranges_text(threads) + ": " + doing + "\n";
+      text += fmt::format("      {} threads {}: {}\n", cta_name(cta->index), ranges_text(threads), doing);
     if (cta->present > 0 && cta->present < cta->threads.size())
-      text += "      " + cta_name(cta->index) + ": " + std::to_string(cta->threads.size() - cta->present) +
-              " threads have exited\n";
+      text +=
+          fmt::format("      {}: {} threads have exited\n", cta_name(cta->index), cta->threads.size() - cta->present);
   }
   return text;
 }
 
 std::string deadlock_kind() {
+  const auto meets = [](const Thread* t) { return t && (t->wait == Wait::warp || t->wait == Wait::barrier); };
   for (const auto& cta : machine->launch->resident)
     for (const Warp& warp : cta->warps) {
       const Thread* first = nullptr;
       for (const Thread* lane : warp.lanes) {
-        if (!lane || lane->wait == Wait::done) continue;
+        if (!meets(lane)) continue;
         if (first && (first->wait != lane->wait || where(first->pc) != where(lane->pc))) return "divergence";
-        first = first ? first : lane;
+        first = lane;
       }
-      if (first && first->wait != Wait::change && warp.present != ~0u &&
-          warp.present != (warp.lanes[31] ? ~0u : warp.present))
-        return "divergence";
     }
   return "deadlock";
 }
@@ -127,8 +122,8 @@ std::string deadlock_kind() {
 void require_arch(int arch, const char* instruction, Pc pc) {
   if (machine->arch.number >= arch) return;
   report("architecture",
-         std::string(instruction) + " at " + where(pc) + " needs sm_" + std::to_string(arch) +
-             ", but the kernel runs on sm_" + std::to_string(machine->arch.number) + " (" + machine->arch.name + ")",
+         fmt::format("{} at {} needs sm_{}, but the kernel runs on sm_{} ({})", instruction, where(pc), arch,
+                     machine->arch.number, machine->arch.name),
          where(pc), true);
 }
 

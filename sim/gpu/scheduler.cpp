@@ -1,7 +1,7 @@
 // Which thread runs next. A warp's lanes run one after the other until each waits; then another warp.
+#include <fmt/format.h>
+
 #include <bit>
-#include <exception>
-#include <stdexcept>
 
 #include "sim/gpu/parts.hpp"
 #include "sim/gpu/source_line.hpp"
@@ -45,7 +45,8 @@ void let_go(Thread& t) {
   ++machine->progress;
   exited(t);
   if (!t.copies.empty() && machine->config.checks)
-    report("cp.async", here(t, t.copies.front().pc) + " exits with copies in flight; wait for them first", "exit");
+    report("cp.async", fmt::format("{} exits with copies in flight; wait for them first", here(t, t.copies.front().pc)),
+           "exit");
   if (t.warp->present == 0) look_at_log(*t.warp);
   if (t.cta->present == 0) ++machine->launch->finished;
 }
@@ -134,9 +135,10 @@ bool let_pollers_on(const Launch& launch) {
 void report_deadlock(const Launch& launch) {
   std::string text = "no thread can run and nothing is in flight:\n" + waiting_threads();
   if (launch.started < launch.ctas)
-    text += "      " + std::to_string(launch.ctas - launch.started) + " of " + std::to_string(launch.ctas) +
-            " CTAs have not started: only " + std::to_string(launch.resident_limit) + " are resident at once on " +
-            std::to_string(machine->config.sms) + " SMs; a CTA may not wait for one that is not resident\n";
+    text += fmt::format(
+        "      {} of {} CTAs have not started: only {} are resident at once on {} SMs; a CTA may not wait for one that "
+        "is not resident\n",
+        launch.ctas - launch.started, launch.ctas, launch.resident_limit, machine->config.sms);
   report(deadlock_kind(), text, "deadlock", true);
 }
 

@@ -25,8 +25,8 @@ bool conflicts(const Epoch& now, const Epoch& then) {
 
 void Shadow::cover(std::size_t bytes, bool initialised) {
   count_ = bytes / 4 + 1;
-  void* memory = mmap(nullptr, count_ * sizeof(Cell), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      mmap(nullptr, count_ * sizeof(Cell), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   cells_ = static_cast<Cell*>(memory);
   all_initialised_ = initialised;

@@ -14,7 +14,7 @@ using Pc = const void*;
 /// An access as the shadow is asked about it. Bytes are counted from the shadow's begin.
 struct Touch {
   std::size_t begin, bytes;
-  Epoch epoch;                 ///< its `bytes` are filled in for each cell
+  Epoch epoch;  ///< its `bytes` are filled in for each cell
 };
 
 class Shadow {
@@ -25,8 +25,8 @@ class Shadow {
   Shadow() = default;
   Shadow(const Shadow&) = delete;
 
-  /// An earlier access that conflicts with this one and that `knows` does not know of; otherwise none, and the access is
-  /// recorded. Accesses of CTAs before `first_cta` belong to earlier launches and conflict with nothing.
+  /// An earlier access that conflicts with this one and that `knows` does not know of; otherwise none, and the access
+  /// is recorded. Accesses of CTAs before `first_cta` belong to earlier launches and conflict with nothing.
   Epoch conflict(const Touch& touch, const Clock& knows, std::uint32_t first_cta);
 
   /// Were all these bytes written?

@@ -57,22 +57,22 @@ struct Thread {
   Pc pc = nullptr;         ///< of that call
   std::uint32_t mask = 0;  ///< lanes that it meets
   void* operands = nullptr;
-  bool leads = false;      ///< executes the meeting that it waits in: the lanes still missing have exited
+  bool leads = false;  ///< executes the meeting that it waits in: the lanes still missing have exited
   unsigned barrier = 0;
-  std::uint64_t actions = 0;        ///< accesses so far
-  const void* polled = nullptr;     ///< where it last looked for a change, when and what was there
+  std::uint64_t actions = 0;     ///< accesses so far
+  const void* polled = nullptr;  ///< where it last looked for a change, when and what was there
   std::uint64_t polled_at = 0;
   std::uint32_t polled_value = 0;
 
   Clock clock;
-  Knowledge released;      ///< what it knew at its last fence
-  Knowledge seen;          ///< what its atomics have met since
+  Knowledge released;  ///< what it knew at its last fence
+  Knowledge seen;      ///< what its atomics have met since
   std::vector<AsyncCopy> copies;
   std::uint32_t groups_committed = 0;
 
   std::vector<Access> log;
   std::vector<Watched> watched;
-  float cycles = 0;        ///< arithmetic since the warp's last event
+  float cycles = 0;  ///< arithmetic since the warp's last event
 
   Tick tick() const { return clock.own.of(index); }
 };
@@ -91,8 +91,8 @@ struct Warp {
   std::uint32_t present = 0;  ///< lanes that have not exited
   std::uint32_t ready = 0;    ///< lanes that can run
   std::vector<Meeting> meetings;
-  std::uint64_t time = 0;     ///< nominal cycles
-  const char* mark = nullptr; ///< the last one, and its value
+  std::uint64_t time = 0;      ///< nominal cycles
+  const char* mark = nullptr;  ///< the last one, and its value
   int mark_value = 0;
 };
 
@@ -120,8 +120,8 @@ struct Cta {
   std::deque<Thread> threads;
   std::deque<Warp> warps;
   Barrier barriers[16];
-  unsigned present = 0;      ///< threads that have not exited
-  unsigned slot = 0;         ///< of an SM, in the timeline
+  unsigned present = 0;  ///< threads that have not exited
+  unsigned slot = 0;     ///< of an SM, in the timeline
 };
 
 }  // namespace flash::gpu

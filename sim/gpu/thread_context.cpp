@@ -1,4 +1,6 @@
 // What a thread asks about itself, its arithmetic on special units, and what it tells the stepper.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstring>
 
@@ -24,8 +26,8 @@ void* dynamic_smem(std::size_t bytes_used) {
   if (bytes_used > cta.smem_bytes) {
     const Pc pc = __builtin_return_address(0);
     report("bounds",
-           here(*current, pc) + " uses " + std::to_string(bytes_used) + " bytes of shared memory, but its launch gave " +
-               std::to_string(cta.smem_bytes),
+           fmt::format("{} uses {} bytes of shared memory, but its launch gave {}", here(*current, pc), bytes_used,
+                       cta.smem_bytes),
            where(pc), true);
   }
   return cta.smem;

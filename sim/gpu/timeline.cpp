@@ -1,6 +1,7 @@
 #include "sim/gpu/timeline.hpp"
 
-#include <bit>
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "sim/gpu/parts.hpp"
@@ -104,13 +105,13 @@ std::string chrome_trace(const Machine::Parts& parts) {
     events.push_back({{"ph", "M"},
                       {"pid", pid(id)},
                       {"name", "process_name"},
-                      {"args", {{"name", track.kernel + ", " + cta_name(track.cta) + ", SM " + std::to_string(track.sm)}}}});
+                      {"args", {{"name", fmt::format("{}, {}, SM {}", track.kernel, cta_name(track.cta), track.sm)}}}});
     for (unsigned w = 0; w < track.warps; ++w)
       events.push_back({{"ph", "M"},
                         {"pid", pid(id)},
                         {"tid", w},
                         {"name", "thread_name"},
-                        {"args", {{"name", "warp " + std::to_string(w)}}}});
+                        {"args", {{"name", fmt::format("warp {}", w)}}}});
   }
   std::vector<Pc> places;
   for (const Slice& s : t.slices)
@@ -120,7 +121,7 @@ std::string chrome_trace(const Machine::Parts& parts) {
     Json e = {{"ph", s.is_mark ? "i" : "X"}, {"pid", pid(s.cta)}, {"tid", s.warp}, {"ts", s.begin}};
     if (s.is_mark) {
       e["s"] = "t";
-      e["name"] = std::string(s.name) + " " + std::to_string(s.value);
+      e["name"] = fmt::format("{} {}", s.name, s.value);
     } else {
       e["dur"] = s.end - s.begin;
       e["name"] = s.name;
@@ -133,7 +134,7 @@ std::string chrome_trace(const Machine::Parts& parts) {
               {"otherData",
                {{"unit", "1 us here is one nominal cycle"},
                 {"note", "nominal costs: the shape of the schedule, not a prediction of time"},
-                {"arch", "sm_" + std::to_string(parts.arch.number)}}}}
+                {"arch", fmt::format("sm_{}", parts.arch.number)}}}}
       .dump(1);
 }
 

@@ -19,11 +19,11 @@ constexpr unsigned global_access = 4, global_latency = 400, shared_access = 2, a
 struct Slice {
   const char* name;
   Pc pc;
-  std::uint32_t cta;      ///< serial
+  std::uint32_t cta;  ///< serial
   int warp;
   std::int64_t value;
   std::uint64_t begin, end;
-  unsigned times = 1;     ///< neighbouring events of one place are one slice
+  unsigned times = 1;  ///< neighbouring events of one place are one slice
   bool is_mark = false;
 };
 
@@ -37,7 +37,7 @@ struct Track {
 
 struct Timeline {
   std::vector<Slice> slices;
-  std::vector<Track> tracks;  ///< by CTA serial − 1
+  std::vector<Track> tracks;           ///< by CTA serial − 1
   std::vector<std::uint64_t> sm_free;  ///< when each SM's slot is free again
   std::uint64_t launch_begin = 0;
 };

@@ -1,4 +1,7 @@
-// Warp-wide calls: the lanes meet, the last to come executes for all. Meeting orders no memory accesses, __syncwarp() does.
+// Warp-wide calls: the lanes meet, the last to come executes for all. Meeting orders no memory accesses, __syncwarp()
+// does.
+#include <fmt/format.h>
+
 #include <bit>
 #include <utility>
 
@@ -11,12 +14,12 @@ namespace {
 constexpr std::uint32_t whole_warp = ~0u;
 
 void report_divergence(const Thread& t, const Meeting& other, const char* name, Pc pc) {
-  report("divergence",
-         std::string(name) + " at " + where(pc) + " by " + thread_name(*t.cta, t.index) + " of " +
-             cta_name(t.cta->index) + "\n      meets lanes " + lanes_text(other.arrived) +
-             " of its warp, which are at " + other.name + " at " + where(other.pc) +
-             "\n      all lanes of the mask must reach the same call: move it out of the branch",
-         where(pc), true);
+  report(
+      "divergence",
+      fmt::format("{} by {}\n      meets lanes {} of its warp, which are at {} at {}\n      all lanes of the mask must "
+                  "reach the same call: move it out of the branch",
+                  name, here(t, pc), lanes_text(other.arrived), other.name, where(other.pc)),
+      where(pc), true);
 }
 
 /// Lanes at one call of the source may be at copies of it that the compiler made.
@@ -79,12 +82,13 @@ bool meet(const char* name, std::uint32_t mask, void* operands, Pc pc) {
   Warp& warp = *t.warp;
   t.operands = operands;
   if (!(mask >> t.lane & 1))
-    report("divergence", here(t, pc) + " calls " + name + " with a mask that leaves it out: lanes " + lanes_text(mask),
+    report("divergence",
+           fmt::format("{} calls {} with a mask that leaves it out: lanes {}", here(t, pc), name, lanes_text(mask)),
            where(pc), true);
   if (mask == whole_warp && warp.present != whole_warp && std::string(name).find(".aligned") != std::string::npos)
     report("divergence",
-           here(t, pc) + " calls " + name + ", which needs the whole warp, but lanes " + lanes_text(~warp.present) +
-               " have exited or were never there",
+           fmt::format("{} calls {}, which needs the whole warp, but lanes {} have exited or were never there",
+                       here(t, pc), name, lanes_text(~warp.present)),
            where(pc), true);
   Meeting& meeting = meeting_of(warp, name, mask, pc);
   meeting.arrived |= 1u << t.lane;
@@ -121,10 +125,11 @@ std::uint32_t shuffle(Shuffle kind, std::uint32_t mask, std::uint32_t value, uns
     for_lanes(warp, taking_part, [&](Thread& t) {
       const unsigned source = source_lane(kind, t.lane, exchange_of(t));
       if (!(taking_part >> source & 1))
-        report("shuffle",
-               here(t, pc) + " takes the value of lane " + std::to_string(source) +
-                   ", which takes no part in the shuffle: what it gets is undefined",
-               where(pc));
+        report(
+            "shuffle",
+            fmt::format("{} takes the value of lane {}, which takes no part in the shuffle: what it gets is undefined",
+                        here(t, pc), source),
+            where(pc));
       else
         exchange_of(t).result = exchange_of(*warp.lanes[source]).value;
     });

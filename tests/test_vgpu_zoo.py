@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# label: full
+"""Seeded kernel bugs: the virtual GPU must report each with the words that its patch names.
+
+    test_vgpu_zoo.py [NAME ...]      all of zoo/bugs/*.patch, or those named; prints a table
+
+A patch's head, above its diff:
+    what the mistake is, in words
+    Kernel: specimens/pipeline            what it is planted in: a file of zoo/, or a kernel of cuda/ ("03_online_softmax/forward")
+    Run: --n 65 --causal                  for a kernel of cuda/: options of `flashsteps run STAGE --on vgpu --check`
+    Report: race                          words that the report must hold, one line for each
+    Missed: why                           instead: nothing can be seen; the test fails once something is
+Every specimen and kernel must be silent without a mistake, with early, late and random completion.
+"""
+import concurrent.futures
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ZOO = ROOT / "tests/zoo"
+BUILD = Path(os.environ.get("FLASH_BUILD_DIR", ROOT / "build/cpu")).resolve()
+APP = Path(os.environ.get("FLASH_APP", BUILD / "flashsteps-app"))
+WORK = BUILD / "zoo"
+MODES = ("late", "early", "random")
+SECONDS = 120
+CAUGHT_SHARE = 0.95
+
+
+def sh(command, **more):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **more)
+
+
+def compile_kernel(tree, source, out):
+    environment = {**os.environ, "FLASH_GPU_LIBRARY": str(BUILD / "libflash_gpu.so")}
+    out.parent.mkdir(parents=True, exist_ok=True)
+    done = sh([tree / "cuda/compile_kernel.sh", "vgpu", tree / source, out, "-w"], env=environment)
+    if done.returncode != 0:
+        raise RuntimeError(f"{source} does not compile:\n{done.stdout[-3000:]}")
+
+
+class Kernel:
+    """A specimen or a kernel of cuda/, compiled from some tree."""
+
+    def __init__(self, name, options):
+        self.name, self.options = name, options
+        self.specimen = name.startswith("specimens/")
+        self.source = f"tests/zoo/{name}.cu" if self.specimen else f"cuda/{name}.cu"
+
+    def run(self, tree, folder):
+        """Exit status and output in each completion mode."""
+        file = folder / "kernels/vgpu" / f"{self.name.replace('/', '_')}.so"
+        compile_kernel(tree, self.source, file)
+        if self.specimen:
+            command = lambda mode: [BUILD / "tests/run_specimen", file, mode, "1"]
+        else:
+            for other in (BUILD / "kernels/vgpu").glob("*.so"):
+                if not (file.parent / other.name).exists():
+                    (file.parent / other.name).symlink_to(other)
+            stage = self.name.split("/")[0]
+            command = lambda mode: [APP, "run", stage, "--on", "vgpu", "--check", "--completion", mode, *self.options]
+        environment = {**os.environ, "FLASH_KERNELS": str(folder / "kernels")}
+        runs = {}
+        for mode in MODES:
+            done = sh(command(mode), env=environment, timeout=SECONDS)
+            runs[mode] = (done.returncode, done.stdout)
+        return runs
+
+
+class Bug:
+    def __init__(self, patch):
+        self.patch, self.name = patch, patch.stem
+        head = patch.read_text().split("--- a/")[0]
+        field = lambda key: re.findall(rf"^{key}: (.+)$", head, re.M)
+        self.what = head.splitlines()[0]
+        self.words, self.missed = field("Report"), field("Missed")
+        self.kernel = Kernel(field("Kernel")[0], shlex.split((field("Run") or [""])[0]))
+
+    def run(self):
+        """Whether it was caught, and the first line of the report."""
+        folder = WORK / self.name
+        tree = folder / "tree"
+        shutil.rmtree(folder, ignore_errors=True)
+        (tree / "tests").mkdir(parents=True)
+        shutil.copytree(ROOT / "cuda", tree / "cuda")
+        shutil.copytree(ZOO, tree / "tests/zoo", ignore=shutil.ignore_patterns("*.patch"))
+        for name in ("sim", "stages"):
+            (tree / name).symlink_to(ROOT / name)
+        done = sh(["patch", "-p1", "--fuzz=0", "-i", self.patch], cwd=tree)
+        if done.returncode != 0:
+            raise RuntimeError(f"the patch no longer applies:\n{done.stdout}")
+        runs = self.kernel.run(tree, folder)
+        output = "\n".join(text for _, text in runs.values())
+        noticed = any(code != 0 for code, _ in runs.values()) or "bank conflicts" in self.words
+        missing = [words for words in self.words if words not in output]
+        shutil.rmtree(folder)
+        first = next((line for line in output.splitlines() if line.strip()), "nothing reported")
+        return noticed and not missing, first, missing, output
+
+
+def run_bug(bug):
+    try:
+        caught, first, missing, output = bug.run()
+    except (RuntimeError, subprocess.TimeoutExpired) as problem:
+        return bug, False, f"FAILS: {problem}", str(problem)
+    if bug.missed:
+        noticed = first != "nothing reported"
+        return bug, None, f"missed: {bug.missed[0]}" if not noticed else f"FAILS: no longer missed: {first}", output
+    return bug, caught, first if caught else f"FAILS: not in the report: {missing}\n{output[:1500]}", output
+
+
+def run_clean(kernel):
+    folder = WORK / ("clean_" + kernel.name.replace("/", "_"))
+    shutil.rmtree(folder, ignore_errors=True)
+    runs = kernel.run(ROOT, folder)
+    shutil.rmtree(folder)
+    return [f"{kernel.name}, {mode}, without a mistake:\n{text}" for mode, (code, text) in runs.items()
+            if code != 0 or "bank conflicts" in text]
+
+
+def main(names):
+    patches = sorted(ZOO.glob("bugs/*.patch"))
+    unknown = set(names) - {p.stem for p in patches}
+    if unknown:
+        sys.exit(f"no such bug: {', '.join(sorted(unknown))}")
+    bugs = [Bug(p) for p in patches if not names or p.stem in names]
+    failures = []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        clean = {(b.kernel.name, tuple(b.kernel.options)): b.kernel for b in bugs}
+        for lines in pool.map(run_clean, clean.values()):
+            failures += lines
+        results = list(pool.map(run_bug, bugs))
+    caught = 0
+    for bug, found, line, _ in results:
+        caught += found is True
+        print(f"{bug.name:34} {line}", flush=True)
+        if "FAILS" in line:
+            failures.append(f"{bug.name}: {line}")
+    print(f"{caught} of {len(bugs)} caught")
+    if caught < CAUGHT_SHARE * len(bugs):
+        failures.append(f"only {caught} of {len(bugs)} are caught")
+    for failure in failures:
+        print(failure)
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
