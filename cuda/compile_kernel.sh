@@ -13,8 +13,8 @@ cd "$root"  # debug information names files from here
 
 vgpu() {
   # -fsanitize=thread puts a call before every load and store. That sanitizer's library is not linked: the virtual GPU
-  # takes the calls. Nothing but the module's one symbol is visible, so that no instrumented inline function replaces one
-  # of the program's own. -O1: local arrays stay what the source says, for the stepper.
+  # takes the calls. Nothing but the module's flash_… symbol is visible, so that no instrumented inline function replaces
+  # one of the program's own. -O1: local arrays stay what the source says, for the stepper.
   local instrumented=(-fsanitize=thread -fvisibility=hidden)
   case $("${CXX:-c++}" --version) in
     *clang*) instrumented+=(-mllvm -tsan-instrument-func-entry-exit=0 -mllvm -tsan-distinguish-volatile=1) ;;
@@ -22,8 +22,8 @@ vgpu() {
   esac
   "${CXX:-c++}" -x c++ -std=c++20 -O1 -g -fPIC -ffp-contract=off -Wall -Wextra -Wno-unknown-pragmas \
     "${instrumented[@]}" -I"$root" -ffile-prefix-map="$root=." -MMD -MF "$out.d" -MT "$out" "$@" -c "$source" -o "$out.o"
-  "${CXX:-c++}" -shared -Wl,-Bsymbolic "$out.o" -o "$out" ${FLASH_GPU_LIBRARY:+"$FLASH_GPU_LIBRARY"} \
-    ${FLASH_GPU_LIBRARY:+-Wl,-rpath,"$(dirname "$FLASH_GPU_LIBRARY")"}
+  "${CXX:-c++}" -shared -Wl,-Bsymbolic -Wl,--version-script=<(echo '{ global: flash_*; local: *; };') "$out.o" -o "$out" \
+    ${FLASH_GPU_LIBRARY:+"$FLASH_GPU_LIBRARY" -Wl,-rpath,"$(dirname "$FLASH_GPU_LIBRARY")"}
   rm "$out.o"
 }
 

@@ -15,13 +15,9 @@ void join(Knowledge& to, const Knowledge& from) {
 
 /// Checks, counts and passes knowledge on; the operation itself follows.
 void begin(void* to, std::size_t bytes, Pc pc, const char* name) {
-  access(to, bytes, Way::atomic, pc, name);
-  Thread& t = *current;
-  if (machine->config.checks) {
-    Knowledge& location = machine->atomics[to];
-    join(t.seen, location);
-    join(location, t.released);
-  }
+  --machine->changes;  // the access counts as one, the operation may change nothing
+  access(to, bytes, Way::atomic, pc, name, bytes);
+  pass_knowledge(to, true, true);
   count_instruction("atomic");
 }
 
@@ -34,8 +30,10 @@ Value load(const void* p) {
 
 float add_f32(float* to, float x, Pc pc, const char* name) {
   begin(to, sizeof(float), pc, name);
+  ++machine->changes;
   const float old = *to;
-  *to = old + x;
+  // In global memory subnormal numbers are zeros (PTX ISA, atom).
+  *to = machine->global.contains(to) ? flushed(flushed(old) + flushed(x)) : old + x;
   return old;
 }
 
@@ -55,7 +53,10 @@ std::uint32_t result(Atomic kind, std::uint32_t old, std::uint32_t x, bool is_si
 /// An atomic that changes nothing may be a loop that waits.
 std::uint32_t store(std::uint32_t* to, std::uint32_t old, std::uint32_t now, Pc pc) {
   *to = now;
-  if (now == old) poll(to, old, pc, "atomic");
+  if (now != old)
+    ++machine->changes;
+  else
+    poll(pc, "atomic");
   return old;
 }
 
@@ -67,6 +68,7 @@ void red_add_f32(float* to, float x) { add_f32(to, x, __builtin_return_address(0
 
 void red_add_f16x2(void* to, std::uint32_t pair) {
   begin(to, 4, __builtin_return_address(0), "red.add.f16x2");
+  ++machine->changes;
   const auto old = load<std::uint32_t>(to);
   std::uint32_t sum = 0;
   for (int i = 0; i < 2; ++i) {
@@ -89,6 +91,13 @@ std::uint32_t atomic_cas(std::uint32_t* to, std::uint32_t expected, std::uint32_
   begin(to, sizeof expected, pc, "atom.cas");
   const std::uint32_t old = *to;
   return store(to, old, old == expected ? desired : old, pc);
+}
+
+void pass_knowledge(const void* location, bool writes, bool reads) {
+  if (!machine->config.checks) return;
+  Knowledge& there = machine->atomics[location];
+  if (reads) join(current->seen, there);
+  if (writes) join(there, current->released);
 }
 
 void thread_fence() {

@@ -1,5 +1,8 @@
-// The sixteen barriers of a CTA, and what the exit of a thread means to those that wait.
+// The sixteen barriers of a CTA. A warp arrives as a whole, once its lanes that have not exited are at the same call,
+// and counts as 32 threads (PTX ISA, bar.sync).
 #include <fmt/format.h>
+
+#include <bit>
 
 #include "sim/gpu/parts.hpp"
 #include "sim/gpu/source_line.hpp"
@@ -7,102 +10,103 @@
 namespace flash::gpu {
 namespace {
 
-void require_same_line(const Thread& t, unsigned id, Pc pc) {
-  for (Thread* lane : t.warp->lanes)
-    if (lane && lane->wait == Wait::barrier && lane->barrier == id && lane->pc != pc && where(lane->pc) != where(pc))
-      report(
-          "divergence",
-          fmt::format("{} is at barrier {}\n      while {} of the same warp is at it at {}\n      all lanes of a warp "
-                      "must reach the same barrier call: move it out of the branch",
-                      here(t, pc), id, thread_name(*lane->cta, lane->index), where(lane->pc)),
-          where(pc), true);
+constexpr std::uint32_t whole_warp = ~0u;
+
+template <class Function>
+void for_lanes(const Warp& warp, Function&& function) {
+  for (std::uint32_t lanes = warp.present; lanes; lanes &= lanes - 1) function(*warp.lanes[std::countr_zero(lanes)]);
 }
 
-void complete(Barrier& b, unsigned id, Cta& cta) {
-  const bool checks = machine->config.checks;
-  b.last_counted = b.counted;
-  for (Warp& warp : cta.warps) look_at_log(warp);
-  for (Thread& t : cta.threads) {
-    if (t.wait != Wait::barrier || t.barrier != id) continue;
-    if (checks) t.clock.join(b.clock);
-    waited(*t.warp, b.time);
-    wake(t);
+unsigned threads_of_all(const Cta& cta) {
+  unsigned threads = 0;
+  for (const Warp& warp : cta.warps) threads += warp.present ? 32 : 0;
+  return threads;
+}
+
+void require_sane(unsigned id, std::uint32_t threads, unsigned need, const Barrier& b, Pc pc) {
+  const auto bad = [&](const std::string& what) {
+    report("barrier", fmt::format("{} is at barrier {} {}", here(*current, pc), id, what), where(pc), true);
+  };
+  if (id > 15) bad("but there are 0 to 15");
+  if (threads % 32 != 0) bad(fmt::format("for {} threads, but they must be a multiple of 32", threads));
+  if (b.arrived > 0 && b.need != need)
+    bad(fmt::format("for {} threads, but those that wait there said {}", need, b.need));
+}
+
+/// All that wait go on and know what all that arrived did.
+void open(Barrier& b) {
+  for (Thread* leader : b.waiting) {
+    look_at_log(*leader->warp);
+    if (machine->config.checks) for_lanes(*leader->warp, [&](Thread& t) { t.clock.join(b.clock); });
+    waited(*leader->warp, b.time);
+    leader->counted = b.counted;
+    if (leader != current) wake(*leader);
   }
+  b = Barrier{};
   ++machine->counts.barriers;
 }
 
-void start_over(Barrier& b) {
-  const unsigned counted = b.last_counted;
-  b = Barrier{};
-  b.last_counted = counted;
-}
-
-/// The current thread arrives; where it is the last, the barrier opens.
-void arrive(unsigned id, std::uint32_t threads, bool wait, bool predicate, const char* name, Pc pc) {
+/// The warp of the current thread arrives; the thread waits for the others where `wait` says so.
+void arrive(unsigned id, std::uint32_t threads, bool wait, unsigned predicates, const char* name, Pc pc) {
   Thread& t = *current;
   Cta& cta = *t.cta;
-  if (id > 15)
-    report("barrier", fmt::format("{} is at barrier {}, but there are 0 to 15", here(t, pc), id), where(pc), true);
-  if (threads % 32 != 0)
-    report(
-        "barrier",
-        fmt::format("{} is at barrier {} for {} threads, but they must be a multiple of 32", here(t, pc), id, threads),
-        where(pc), true);
-  Barrier& b = cta.barriers[id];
-  const unsigned need = threads ? threads : cta.present;
-  if (b.arrived > 0 && b.need != need)
-    report("barrier",
-           fmt::format("{} is at barrier {} for {} threads, but those that wait there said {}", here(t, pc), id, need,
-                       b.need),
-           where(pc), true);
-  require_same_line(t, id, pc);
-  b.need = need;
-  b.counted += predicate;
-  if (machine->config.checks) {
-    b.clock.join(t.clock);
-    t.clock.own.raise(t.index, t.tick() + 1);
-  }
+  const unsigned need = threads ? threads : threads_of_all(cta);
+  Barrier& b = cta.barriers[id % 16];
+  require_sane(id, threads, need, b, pc);
   look_at_log(*t.warp);
+  b.need = need;
+  b.arrived += 32;
+  b.counted += predicates;
   b.time = std::max(b.time, t.warp->time);
-  ++machine->progress;
+  if (machine->config.checks)
+    for_lanes(*t.warp, [&](Thread& lane) {
+      b.clock.join(lane.clock);
+      lane.clock.own.raise(lane.index, lane.tick() + 1);
+    });
+  ++machine->changes;
+  if (wait) b.waiting.push_back(&t);
   t.barrier = id;
-  if (++b.arrived < need) {
-    if (wait) block(Wait::barrier, name, pc);
-    return;
-  }
-  if (wait && machine->config.checks) t.clock.join(b.clock);
-  if (wait) waited(*t.warp, b.time);
-  complete(b, id, cta);
-  start_over(b);
+  if (b.arrived >= need)
+    open(b);
+  else if (wait)
+    block(Wait::barrier, name, pc);
+}
+
+/// Number of true predicates at the barrier.
+unsigned barrier(unsigned id, std::uint32_t threads, bool wait, bool predicate, const char* name, Pc pc) {
+  unsigned mine = predicate;
+  if (!meet(name, whole_warp, &mine, pc)) return mine;
+  unsigned predicates = 0;
+  for_lanes(*current->warp, [&](Thread& t) { predicates += *static_cast<unsigned*>(t.operands); });
+  arrive(id, threads, wait, predicates, name, pc);
+  for_lanes(*current->warp, [&](Thread& t) { *static_cast<unsigned*>(t.operands) = current->counted; });
+  meeting_done(whole_warp);
   event(at_barrier, name, pc, id, cost::barrier);
+  return mine;
 }
 
 }  // namespace
 
 void bar_sync(std::uint32_t id, std::uint32_t threads) {
-  arrive(id, threads, true, false, "bar.sync", __builtin_return_address(0));
+  barrier(id, threads, true, false, "bar.sync", __builtin_return_address(0));
 }
 
 void bar_arrive(std::uint32_t id, std::uint32_t threads) {
-  arrive(id, threads, false, false, "bar.arrive", __builtin_return_address(0));
+  barrier(id, threads, false, false, "bar.arrive", __builtin_return_address(0));
 }
 
 int bar_count(bool predicate) {
-  arrive(0, 0, true, predicate, "bar.red", __builtin_return_address(0));
-  return static_cast<int>(current->cta->barriers[0].last_counted);
+  return static_cast<int>(barrier(0, 0, true, predicate, "bar.red", __builtin_return_address(0)));
 }
 
 void exited(Thread& t) {
-  exited_from_meetings(*t.warp);
+  exited_from_meetings(t);
   // A barrier of all threads is one of those that have not exited.
   Barrier& b = t.cta->barriers[0];
-  if (b.arrived > 0 && b.need == t.cta->present + 1) {
-    b.need = t.cta->present;
-    if (b.arrived == b.need) {
-      complete(b, 0, *t.cta);
-      start_over(b);
-    }
-  }
+  const unsigned all = threads_of_all(*t.cta);
+  if (t.warp->present || b.arrived == 0 || b.need != all + 32) return;
+  b.need = all;
+  if (b.arrived >= all) open(b);
 }
 
 }  // namespace flash::gpu

@@ -27,8 +27,6 @@ void complete(Thread& t, std::uint32_t group) {
   if (machine->config.checks) t.clock.own.raise(static_cast<unsigned>(t.cta->threads.size()) + t.index, group);
 }
 
-bool leads(const Thread& t) { return t.lane == static_cast<unsigned>(__builtin_ctz(t.warp->present)); }
-
 }  // namespace
 
 void cp_async(void* to, const void* from, std::uint32_t size, std::uint32_t bytes_read) {
@@ -42,7 +40,7 @@ void cp_async(void* to, const void* from, std::uint32_t size, std::uint32_t byte
     report("alignment",
            fmt::format("cp.async by {}\n      reads at an address that is no multiple of {}", here(t, pc), size),
            where(pc), true);
-  if (bytes_read > 0) access(from, bytes_read, Way::read, pc, "cp.async");
+  if (bytes_read > 0) access(from, bytes_read, Way::read, pc, "cp.async", 1);
   const std::uint32_t group = t.groups_committed + 1;
   touch_smem_async(at, size, group, pc);
   t.copies.push_back({t.cta->smem + at, static_cast<const std::byte*>(from), size, bytes_read, group, pc});
@@ -50,16 +48,14 @@ void cp_async(void* to, const void* from, std::uint32_t size, std::uint32_t byte
     arrive(t.copies.back());
   else
     std::memset(t.cta->smem + at, static_cast<int>(poison), size);
-  if (!leads(t)) return;
-  count_instruction("cp.async");
-  event(at_async, "cp.async", pc, 0, cost::async_issue);
+  async_event("cp.async", pc, 0, cost::async_issue);
 }
 
 void cp_async_commit() {
   const Pc pc = __builtin_return_address(0);
   require_arch(80, "cp.async.commit_group", pc);
   ++current->groups_committed;
-  if (leads(*current)) event(at_async, "cp.async.commit_group", pc, current->groups_committed, cost::async_issue);
+  async_event("cp.async.commit_group", pc, current->groups_committed, cost::async_issue);
 }
 
 void cp_async_wait(std::uint32_t groups_in_flight) {
@@ -67,7 +63,7 @@ void cp_async_wait(std::uint32_t groups_in_flight) {
   require_arch(80, "cp.async.wait_group", pc);
   Thread& t = *current;
   complete(t, t.groups_committed > groups_in_flight ? t.groups_committed - groups_in_flight : 0);
-  if (leads(t)) event(at_async, "cp.async.wait_group", pc, groups_in_flight, cost::global_latency);
+  async_event("cp.async.wait_group", pc, groups_in_flight, cost::global_latency);
 }
 
 void cp_async_wait_all() {
@@ -75,7 +71,7 @@ void cp_async_wait_all() {
   require_arch(80, "cp.async.wait_all", pc);
   Thread& t = *current;
   complete(t, ++t.groups_committed);
-  if (leads(t)) event(at_async, "cp.async.wait_all", pc, 0, cost::global_latency);
+  async_event("cp.async.wait_all", pc, 0, cost::global_latency);
 }
 
 }  // namespace flash::gpu

@@ -1,10 +1,12 @@
 #include "sim/gpu/global_memory.hpp"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <stdexcept>
 
 namespace flash::gpu {
 
@@ -21,9 +23,12 @@ std::byte* GlobalMemory::allocate(const std::string& name, std::size_t bytes, bo
   if (!range_) reserve();
   constexpr std::size_t page = 4096;
   const std::size_t pages = (bytes + page - 1) / page * page + page;
-  if (bytes > reserved || used_ + pages + guard > reserved) throw std::bad_alloc();
   std::byte* data = range_ + used_;
-  if (mprotect(data, pages, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
+  if (bytes > reserved || used_ + pages + guard > reserved || mprotect(data, pages, PROT_READ | PROT_WRITE) != 0)
+    throw std::runtime_error(
+        fmt::format("{} bytes were asked for {}, but the virtual GPU's {} tensors leave no room for "
+                    "them; take a smaller problem",
+                    bytes, name, allocations_.size()));
   if (!initialised) std::memset(data, 0xff, bytes);
   used_ += pages + guard;
 

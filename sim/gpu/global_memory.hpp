@@ -25,13 +25,14 @@ class GlobalMemory {
   ~GlobalMemory();
   GlobalMemory(const GlobalMemory&) = delete;
 
-  /// 256-byte aligned; `initialised`: zeros that may be read, else 0xFF that may not be before they are written.
+  /// 4096-byte aligned; `initialised`: zeros that may be read, else 0xFF that may not be before they are written.
+  /// @throws std::runtime_error where there is no room.
   std::byte* allocate(const std::string& name, std::size_t bytes, bool initialised);
   void free_all();
 
   /// Is the address in the reserved range, allocated or not?
   bool contains(const void* p) const {
-    return static_cast<std::size_t>(static_cast<const std::byte*>(p) - range_) < reserved;
+    return range_ && static_cast<std::size_t>(static_cast<const std::byte*>(p) - range_) < reserved;
   }
   /// The allocation that holds the address, or none.
   Allocation* find(const void* p);
@@ -42,7 +43,7 @@ class GlobalMemory {
   const std::vector<std::unique_ptr<Allocation>>& allocations() const { return allocations_; }
 
  private:
-  static constexpr std::size_t reserved = std::size_t(1) << 42;  // of addresses, not of memory
+  static constexpr std::size_t reserved = std::size_t(1) << 43;  // of addresses, not of memory
   static constexpr std::size_t guard = std::size_t(16) << 30;    // a 32-bit index that overflowed stays within it
 
   void reserve();

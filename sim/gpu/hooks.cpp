@@ -5,39 +5,53 @@
 namespace flash::gpu {
 namespace {
 
+thread_local std::uint64_t outside = 0;
+
 /// Registers and local memory are on the thread's own stack: nobody else's business.
 inline bool is_local(const Thread& t, const void* p) {
   return static_cast<std::size_t>(static_cast<const std::byte*>(p) - t.fiber.stack()) < t.fiber.stack_bytes();
 }
 
-inline void plain(const void* p, std::size_t bytes, Way way, Pc pc) {
-  if (!current || is_local(*current, p)) return;
-  access(p, bytes, way, pc, way == Way::read ? "read" : "write");
+inline bool is_watched(const void* p) {
+  if (!current) {
+    ++outside;
+    return false;
+  }
+  return !is_local(*current, p);
 }
 
-/// A volatile read may be a loop that waits for another thread.
-inline void volatile_read(const void* p, std::size_t bytes, Pc pc) {
-  plain(p, bytes, Way::read, pc);
-  if (!current || is_local(*current, p) || bytes > 4) return;
-  std::uint32_t value = 0;
-  __builtin_memcpy(&value, p, bytes);
-  poll(p, value, pc, "volatile read");
+inline void plain(const void* p, std::size_t bytes, Way way, Pc pc, std::size_t alignment) {
+  if (is_watched(p)) access(p, bytes, way, pc, way == Way::read ? "read" : "write", alignment);
+}
+
+/// A volatile access to global memory is seen by everyone in time: a read may be a loop that waits for another thread.
+inline void strong(const void* p, std::size_t bytes, bool write, Pc pc) {
+  if (!is_watched(p)) return;
+  const char* doing = write ? "volatile write" : "volatile read";
+  if (!machine->global.contains(p)) return access(p, bytes, write ? Way::write : Way::read, pc, doing, bytes);
+  access(p, bytes, write ? Way::strong_write : Way::strong_read, pc, doing, bytes);
+  pass_knowledge(p, write, !write);
+  if (!write) poll(pc, doing);
 }
 
 }  // namespace
+
+std::uint64_t hooks_outside_kernels() { return outside; }
+
 }  // namespace flash::gpu
 
+// clang-format off: one hook a line
 #define HOOK extern "C" FLASH_GPU_API void
 #define CALLER __builtin_return_address(0)
-#define HOOKS(N)                                                                                       \
-  HOOK __tsan_read##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::read, CALLER); }             \
-  HOOK __tsan_write##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::write, CALLER); }           \
-  HOOK __tsan_unaligned_read##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::read, CALLER); }   \
-  HOOK __tsan_unaligned_write##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::write, CALLER); } \
-  HOOK __tsan_volatile_read##N(void* p) { flash::gpu::volatile_read(p, N, CALLER); }                   \
-  HOOK __tsan_volatile_write##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::write, CALLER); }  \
-  HOOK __tsan_unaligned_volatile_read##N(void* p) { flash::gpu::volatile_read(p, N, CALLER); }         \
-  HOOK __tsan_unaligned_volatile_write##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::write, CALLER); }
+#define HOOKS(N)                                                                                          \
+  HOOK __tsan_read##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::read, CALLER, N); }             \
+  HOOK __tsan_write##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::write, CALLER, N); }           \
+  HOOK __tsan_unaligned_read##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::read, CALLER, N); }   \
+  HOOK __tsan_unaligned_write##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::write, CALLER, N); } \
+  HOOK __tsan_volatile_read##N(void* p) { flash::gpu::strong(p, N, false, CALLER); }                      \
+  HOOK __tsan_volatile_write##N(void* p) { flash::gpu::strong(p, N, true, CALLER); }                      \
+  HOOK __tsan_unaligned_volatile_read##N(void* p) { flash::gpu::strong(p, N, false, CALLER); }            \
+  HOOK __tsan_unaligned_volatile_write##N(void* p) { flash::gpu::strong(p, N, true, CALLER); }
 
 HOOKS(1)
 HOOKS(2)
@@ -45,26 +59,61 @@ HOOKS(4)
 HOOKS(8)
 HOOKS(16)
 
-HOOK __tsan_read_range(void* p, unsigned long bytes) { flash::gpu::plain(p, bytes, flash::gpu::Way::read, CALLER); }
-HOOK __tsan_write_range(void* p, unsigned long bytes) { flash::gpu::plain(p, bytes, flash::gpu::Way::write, CALLER); }
+// Copies of whole structs, which the hardware takes apart: any alignment will do.
+HOOK __tsan_read_range(void* p, unsigned long n) { flash::gpu::plain(p, n, flash::gpu::Way::read, CALLER, 1); }
+HOOK __tsan_write_range(void* p, unsigned long n) { flash::gpu::plain(p, n, flash::gpu::Way::write, CALLER, 1); }
 HOOK __tsan_init() {}
 HOOK __tsan_func_entry(void*) {}
 HOOK __tsan_func_exit() {}
 HOOK __tsan_vptr_update(void*, void*) {}
 HOOK __tsan_vptr_read(void*) {}
 
-// What clang calls for copies of structs.
-extern "C" FLASH_GPU_API void* __tsan_memcpy(void* to, const void* from, unsigned long bytes) {
-  flash::gpu::plain(from, bytes, flash::gpu::Way::read, CALLER);
-  flash::gpu::plain(to, bytes, flash::gpu::Way::write, CALLER);
-  return __builtin_memcpy(to, from, bytes);
+// What clang calls for them.
+#define COPY extern "C" FLASH_GPU_API void*
+COPY __tsan_memcpy(void* to, const void* from, unsigned long n) {
+  flash::gpu::plain(from, n, flash::gpu::Way::read, CALLER, 1);
+  flash::gpu::plain(to, n, flash::gpu::Way::write, CALLER, 1);
+  return __builtin_memcpy(to, from, n);
 }
-extern "C" FLASH_GPU_API void* __tsan_memmove(void* to, const void* from, unsigned long bytes) {
-  flash::gpu::plain(from, bytes, flash::gpu::Way::read, CALLER);
-  flash::gpu::plain(to, bytes, flash::gpu::Way::write, CALLER);
-  return __builtin_memmove(to, from, bytes);
+COPY __tsan_memmove(void* to, const void* from, unsigned long n) {
+  flash::gpu::plain(from, n, flash::gpu::Way::read, CALLER, 1);
+  flash::gpu::plain(to, n, flash::gpu::Way::write, CALLER, 1);
+  return __builtin_memmove(to, from, n);
 }
-extern "C" FLASH_GPU_API void* __tsan_memset(void* to, int value, unsigned long bytes) {
-  flash::gpu::plain(to, bytes, flash::gpu::Way::write, CALLER);
-  return __builtin_memset(to, value, bytes);
+COPY __tsan_memset(void* to, int value, unsigned long n) {
+  flash::gpu::plain(to, n, flash::gpu::Way::write, CALLER, 1);
+  return __builtin_memset(to, value, n);
 }
+
+// Host code of a kernel's file may have std::atomic, shared pointers and guarded statics.
+#define GIVES(T) extern "C" FLASH_GPU_API T
+#define ATOMICS(B, T)                                                                                                 \
+  GIVES(T) __tsan_atomic##B##_load(const volatile T* p, int) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); }         \
+  HOOK __tsan_atomic##B##_store(volatile T* p, T x, int) { __atomic_store_n(p, x, __ATOMIC_SEQ_CST); }                \
+  GIVES(T) __tsan_atomic##B##_exchange(volatile T* p, T x, int) {                                                     \
+    return __atomic_exchange_n(p, x, __ATOMIC_SEQ_CST);                                                               \
+  }                                                                                                                   \
+  GIVES(T) __tsan_atomic##B##_fetch_add(volatile T* p, T x, int) {                                                    \
+    return __atomic_fetch_add(p, x, __ATOMIC_SEQ_CST);                                                                \
+  }                                                                                                                   \
+  GIVES(T) __tsan_atomic##B##_fetch_sub(volatile T* p, T x, int) {                                                    \
+    return __atomic_fetch_sub(p, x, __ATOMIC_SEQ_CST);                                                                \
+  }                                                                                                                   \
+  GIVES(T) __tsan_atomic##B##_fetch_or(volatile T* p, T x, int) { return __atomic_fetch_or(p, x, __ATOMIC_SEQ_CST); } \
+  GIVES(T) __tsan_atomic##B##_fetch_and(volatile T* p, T x, int) {                                                    \
+    return __atomic_fetch_and(p, x, __ATOMIC_SEQ_CST);                                                                \
+  }                                                                                                                   \
+  GIVES(int) __tsan_atomic##B##_compare_exchange_strong(volatile T* p, T* old, T x, int, int) {                       \
+    return __atomic_compare_exchange_n(p, old, x, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                         \
+  }                                                                                                                   \
+  GIVES(int) __tsan_atomic##B##_compare_exchange_weak(volatile T* p, T* old, T x, int, int) {                         \
+    return __atomic_compare_exchange_n(p, old, x, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                          \
+  }
+
+ATOMICS(8, std::uint8_t)
+ATOMICS(16, std::uint16_t)
+ATOMICS(32, std::uint32_t)
+ATOMICS(64, std::uint64_t)
+HOOK __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+HOOK __tsan_atomic_signal_fence(int) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+// clang-format on

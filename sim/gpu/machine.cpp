@@ -30,15 +30,23 @@ unsigned resident_limit(const Config& config, const Architecture& arch, unsigned
 
 }  // namespace
 
-Machine::Machine(const Config& config) : parts_(std::make_unique<Parts>(config)) {}
+Machine::Machine(const Config& config) : parts_(std::make_unique<Parts>(config)) {
+  if (config.sms < 1)
+    throw std::runtime_error(fmt::format("a virtual GPU of {} SMs was asked; take 1 or more", config.sms));
+}
 
-Machine::~Machine() {
-  Active active(*parts_);
+Machine::~Machine() { stop(); }
+
+void Machine::stop() {
+  const Active active(*parts_);
   current = nullptr;  // what unwinds is nobody's access
   if (parts_->launch)
     for (const auto& cta : parts_->launch->resident)
       for (Thread& t : cta->threads) t.fiber.abandon();
   parts_->host.abandon();
+  parts_->launch.reset();
+  parts_->last_run = parts_->stopped_thread = nullptr;
+  parts_->host_done = true;
 }
 
 void* Machine::allocate(const std::string& name, std::size_t bytes, Contents contents) {
@@ -48,6 +56,7 @@ void* Machine::allocate(const std::string& name, std::size_t bytes, Contents con
 void Machine::free_all() { parts_->global.free_all(); }
 
 void Machine::start(std::function<void()> program) {
+  stop();
   Parts& m = *parts_;
   m.program = std::move(program);
   m.host_done = m.fatal = false;
@@ -149,6 +158,11 @@ void launch(const char* kernel, dim3 grid, dim3 block, std::size_t smem, const v
             void (*call)(const void*)) {
   if (!machine || current)
     throw std::runtime_error(fmt::format("{} was launched outside Machine::run(), where there is no GPU", kernel));
+  if (block.x * block.y * block.z == 0 || block.z > 64)
+    throw std::runtime_error(
+        fmt::format("{} was launched with CTAs of {} x {} x {} threads, but a CTA has 1 to 1024, and "
+                    "at most 64 in z; take those",
+                    kernel, block.x, block.y, block.z));
   Machine::Parts& m = *machine;
   m.launch = std::make_unique<Launch>();
   Launch& l = *m.launch;

@@ -30,7 +30,7 @@ struct Config {
   bool counts = true;      ///< bytes, sectors, bank conflicts
   bool timeline = false;
   std::size_t most_reports = 8;
-  std::size_t stack_bytes = 64 * 1024;  ///< of a thread
+  std::size_t stack_bytes = 256 * 1024;  ///< of a thread: its local memory
 };
 
 /// Something that a kernel did wrong: what, where, who, against whom, and what to do.
@@ -108,6 +108,8 @@ class FLASH_GPU_API Machine {
   void run();
   /// start() and run().
   void run(std::function<void()> program);
+  /// Leaves what runs where it is, for good. start() does so first.
+  void stop();
 
   // ---- looking
   const std::vector<Report>& reports() const;
@@ -126,5 +128,9 @@ class FLASH_GPU_API Machine {
  private:
   std::unique_ptr<Parts> parts_;
 };
+
+/// How often this OS thread ran into the compiler's hooks outside a CUDA thread: host code of kernel files does, a CPU
+/// stage must not.
+FLASH_GPU_API std::uint64_t hooks_outside_kernels();
 
 }  // namespace flash::gpu

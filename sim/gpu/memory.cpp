@@ -8,14 +8,17 @@
 namespace flash::gpu {
 namespace {
 
+bool writes(Way way) { return way == Way::write || way == Way::atomic || way == Way::strong_write; }
+bool reads(Way way) { return way == Way::read || way == Way::atomic || way == Way::strong_read; }
+
 Epoch epoch_of(const Thread& t, Way way, Pc pc) {
   Epoch e;
   e.pc = reinterpret_cast<std::uintptr_t>(pc);
   e.agent = static_cast<std::uint16_t>(t.index);
   e.tick = t.tick();
   e.cta = t.cta->serial;
-  e.write = way != Way::read;
-  e.atomic = way == Way::atomic;
+  e.write = writes(way);
+  e.atomic = way == Way::atomic || way == Way::strong_read || way == Way::strong_write;
   return e;
 }
 
@@ -48,9 +51,9 @@ void access_global(const Thread& t, const void* p, std::size_t bytes, Way way, P
   Allocation* a = machine->global.find(p);
   const std::size_t at = a ? static_cast<std::size_t>(static_cast<const std::byte*>(p) - a->data) : 0;
   if (!a || at + bytes > a->bytes) return report_outside(t, p, bytes, pc, doing);
-  (way == Way::read ? a->read : way == Way::write ? a->written : a->rmw) += bytes;
+  (way == Way::atomic ? a->rmw : writes(way) ? a->written : a->read) += bytes;
   if (!machine->config.checks) return;
-  if (way != Way::write && !a->shadow.initialised(at, bytes))
+  if (reads(way) && !a->shadow.initialised(at, bytes))
     report("uninitialised",
            fmt::format("{} from {} by {}\n      reads what nobody has written", sized(doing, bytes), place_in(*a, at),
                        here(t, pc)),
@@ -88,12 +91,14 @@ bool in_module(const void* p, Pc pc) {
   return search.found;
 }
 
-void access_elsewhere(const Thread& t, const void* p, std::size_t bytes, Pc pc, const char* doing) {
+void access_elsewhere(const Thread& t, const void* p, std::size_t bytes, Way way, Pc pc, const char* doing) {
   const Launch& l = *machine->launch;
   const auto* at = static_cast<const std::byte*>(p);
   const auto* closure = static_cast<const std::byte*>(l.closure);
-  if (static_cast<std::size_t>(at - closure) < l.closure_bytes || in_module(p, pc)) return;
-  std::string what = "is no tensor, shared memory or variable of the thread";
+  const bool of_module = in_module(p, pc);
+  if (static_cast<std::size_t>(at - closure) < l.closure_bytes || (of_module && !writes(way))) return;
+  std::string what = of_module ? "is a variable of the kernel's file, which nobody watches: keep it in a tensor"
+                               : "is no tensor, shared memory or variable of the thread";
   if (reinterpret_cast<std::uintptr_t>(p) < 65536)
     what = "goes through a null pointer: a tensor that this kernel was not given";
   constexpr std::ptrdiff_t near = 1 << 20;
@@ -128,11 +133,11 @@ std::size_t smem_offset(const void* p, std::size_t bytes, std::size_t alignment,
 
 void touch_smem(std::size_t at, std::size_t bytes, Way way, Pc pc, const char* doing) {
   Thread& t = *current;
-  if (way != Way::write) machine->counts.smem_read += bytes;
-  if (way != Way::read) machine->counts.smem_written += bytes;
+  if (reads(way)) machine->counts.smem_read += bytes;
+  if (writes(way)) machine->counts.smem_written += bytes;
   if (!machine->config.checks) return;
   Shadow& shadow = t.cta->shadow;
-  if (way != Way::write && !shadow.initialised(at, bytes))
+  if (reads(way) && !shadow.initialised(at, bytes))
     report("uninitialised",
            fmt::format("{} from {} by {}\n      reads what nobody has written", sized(doing, bytes),
                        smem_name(*t.cta, at), here(t, pc)),
@@ -158,41 +163,36 @@ void touch_smem_async(std::size_t at, std::size_t bytes, std::uint32_t group, Pc
 
 // ---- any memory
 
-void access(const void* p, std::size_t bytes, Way way, Pc pc, const char* doing) {
+void access(const void* p, std::size_t bytes, Way way, Pc pc, const char* doing, std::size_t alignment) {
   Thread& t = *current;
-  ++machine->progress;
-  ++t.actions;
+  if (writes(way)) ++machine->changes;
   const auto at = static_cast<std::size_t>(static_cast<const std::byte*>(p) - t.cta->smem);
-  const bool shared = at < t.cta->smem_bytes;
-  if (reinterpret_cast<std::uintptr_t>(p) % std::min<std::size_t>(bytes, 16) != 0 && (bytes & (bytes - 1)) == 0 &&
-      (shared || machine->global.contains(p)))
+  const bool shared = at < t.cta->smem_bytes, global = machine->global.contains(p);
+  if ((shared || global) && reinterpret_cast<std::uintptr_t>(p) % alignment != 0)
     report("alignment",
            fmt::format("{} by {}\n      is at an address that is no multiple of {}: a GPU stops at it",
-                       sized(doing, bytes), here(t, pc), bytes),
+                       sized(doing, bytes), here(t, pc), alignment),
            where(pc), true);
   if (shared) {
     smem_offset(p, bytes, 1, pc, doing);
     touch_smem(at, bytes, way, pc, doing);
-  } else if (machine->global.contains(p)) {
+  } else if (global) {
     access_global(t, p, bytes, way, pc, doing);
   } else {
-    return access_elsewhere(t, p, bytes, pc, doing);
+    return access_elsewhere(t, p, bytes, way, pc, doing);
   }
   if (machine->config.counts)
     t.log.push_back({pc, static_cast<const std::byte*>(p), static_cast<std::uint32_t>(bytes), shared});
 }
 
-void poll(const void* p, std::uint32_t value, Pc pc, const char* doing) {
+void poll(Pc pc, const char* doing) {
+  constexpr unsigned patience = 100;
   Thread& t = *current;
-  const bool same = t.polled == p && t.polled_value == value && t.pc == pc;
-  const bool idle = t.actions == t.polled_at + 1;  // nothing but this access since
-  t.polled = p;
-  t.polled_value = value;
-  t.polled_at = t.actions;
-  t.pc = pc;
-  if (!same) return;
-  if (!idle) return give_way();
-  --machine->progress;
+  if (t.changes_seen != machine->changes) t.polls = 0;
+  t.changes_seen = machine->changes;
+  if (++t.polls < 2) return;
+  if (t.polls < patience) return give_way();
+  t.polls = 0;
   block(Wait::change, doing, pc);
 }
 

@@ -14,10 +14,19 @@ inline float from_f16(std::uint16_t h) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | special | sign);
 }
 
+/// A subnormal number as zero of its sign (.ftz).
+inline float flushed(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  return bits & 0x7f800000u ? x : std::bit_cast<float>(bits & 0x80000000u);
+}
+
 inline float from_bf16(std::uint16_t h) { return std::bit_cast<float>(static_cast<std::uint32_t>(h) << 16); }
 
-/// Rounded to nearest even.
-inline std::uint16_t to_f16(float x) { return std::bit_cast<std::uint16_t>(static_cast<_Float16>(x)); }
+/// Rounded to nearest even; a NaN becomes the one that the hardware makes.
+inline std::uint16_t to_f16(float x) {
+  if (x != x) return 0x7fff;
+  return std::bit_cast<std::uint16_t>(static_cast<_Float16>(x));
+}
 
 inline std::uint16_t to_bf16(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);

@@ -47,10 +47,11 @@ struct Machine::Parts {
   std::exception_ptr thrown;  ///< by the program
   bool host_done = true, fatal = false;
   std::unique_ptr<Launch> launch;
-  std::uint32_t next_cta = 1;                ///< serial number
-  Thread* last_run = nullptr;                ///< where the last stop was, to go on there
-  std::uint64_t progress = 0;                ///< grows with all that is not polling
-  std::uint64_t progress_at_poll = ~0ull;    ///< when pollers were last let on
+  std::uint32_t next_cta = 1;  ///< serial number
+  Thread* last_run = nullptr;  ///< where the last stop was, to go on there
+  std::uint64_t changes = 0;   ///< grows with all that a polling thread may wait for
+  std::uint64_t changes_at_round = 0;
+  unsigned idle_rounds = 0;                  ///< how often pollers were let on without a change
   std::map<const void*, Knowledge> atomics;  ///< what the atomics on a location pass on
 
   // ---- stepping
@@ -78,7 +79,7 @@ void run_some();   ///< one warp for a while; the launch is gone once the kernel
 /// for all, with everyone's operands there, and then call meeting_done(); false for the others once that has happened.
 bool meet(const char* name, std::uint32_t mask, void* operands, Pc pc);
 void meeting_done(std::uint32_t mask);
-void exited_from_meetings(Warp& warp);
+void exited_from_meetings(const Thread& gone);
 void exited(Thread& thread);  ///< those that wait for it need not any longer
 
 // ---- report.cpp
@@ -98,16 +99,19 @@ void report_race(const Thread& thread, const char* doing, Pc pc, const std::stri
                  const std::string& hint);
 
 // ---- memory.cpp: accesses by the current thread, checked and counted
-enum class Way : std::uint8_t { read, write, atomic };
-void access(const void* p, std::size_t bytes, Way way, Pc pc, const char* doing);
+/// Strong accesses are volatile ones to global memory: like atomics they don't race with each other.
+enum class Way : std::uint8_t { read, write, atomic, strong_read, strong_write };
+/// `alignment`: that the hardware asks for; 1: it is taken apart into what its own type is aligned to.
+void access(const void* p, std::size_t bytes, Way way, Pc pc, const char* doing, std::size_t alignment);
 /// Offset of [p, p + bytes) in the CTA's shared memory; a fatal report where it is elsewhere or not aligned.
 std::size_t smem_offset(const void* p, std::size_t bytes, std::size_t alignment, Pc pc, const char* doing);
 void touch_smem(std::size_t at, std::size_t bytes, Way way, Pc pc, const char* doing);
 /// By cp.async on the current thread's behalf.
 void touch_smem_async(std::size_t at, std::size_t bytes, std::uint32_t group, Pc pc);
-/// The current thread has read a value that it may be waiting to see changed: when it has read it there before and
-/// done nothing since, it waits for somebody else to do something.
-void poll(const void* p, std::uint32_t value, Pc pc, const char* doing);
+/// The current thread has looked at what others may change: in a loop that waits, others must get on.
+void poll(Pc pc, const char* doing);
+/// Fences pass on what a thread knows through locations that atomics and strong accesses meet at.
+void pass_knowledge(const void* location, bool writes, bool reads);
 
 // ---- counts.cpp
 void look_at_log(Warp& warp);  ///< banks and sectors of what its lanes accessed since the last look
@@ -121,6 +125,8 @@ void waited(Warp& warp, std::uint64_t until);    ///< for something that was the
 void begin_track(Cta& cta, Launch& launch);
 void end_track(Cta& cta);
 std::string chrome_trace(const Machine::Parts& parts);
+/// An asynchronous instruction, which each lane issues by itself: one event for the warp.
+void async_event(const char* name, Pc pc, std::int64_t value, unsigned cycles);
 /// An event of the current thread's warp that took nominal `cycles`; may stop the machine.
 void event(EventKind kind, const char* name, Pc pc, std::int64_t value = 0, unsigned cycles = 0);
 

@@ -77,12 +77,19 @@ void report_race(const Thread& t, const char* doing, Pc pc, const std::string& w
 
 namespace {
 
+/// The lane that waits at a barrier for its warp, or none.
+const Thread* barrier_leader(const Thread& t) {
+  for (const Thread* lane : t.warp->lanes)
+    if (lane && lane->wait == Wait::barrier && lane->pc == t.pc) return lane;
+  return nullptr;
+}
+
 std::string doing_of(const Thread& t) {
   if (t.wait == Wait::nothing) return "ready to run";
   std::string text = fmt::format("{} at {}", t.doing, where(t.pc));
-  if (t.wait == Wait::barrier) {
-    const Barrier& b = t.cta->barriers[t.barrier];
-    text += fmt::format(", barrier {} [{} of {} threads are there]", t.barrier, b.arrived, b.need);
+  if (const Thread* leader = barrier_leader(t)) {
+    const Barrier& b = t.cta->barriers[leader->barrier];
+    text += fmt::format(", barrier {} [{} of {} threads are there]", leader->barrier, b.arrived, b.need);
   }
   if (t.wait == Wait::change) text += ", waiting for another thread to change what it reads";
   return text;
@@ -112,7 +119,7 @@ std::string deadlock_kind() {
       const Thread* first = nullptr;
       for (const Thread* lane : warp.lanes) {
         if (!meets(lane)) continue;
-        if (first && (first->wait != lane->wait || where(first->pc) != where(lane->pc))) return "divergence";
+        if (first && where(first->pc) != where(lane->pc)) return "divergence";
         first = lane;
       }
     }

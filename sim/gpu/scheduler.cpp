@@ -42,7 +42,7 @@ void let_go(Thread& t) {
   t.warp->ready &= ~(1u << t.lane);
   t.warp->present &= ~(1u << t.lane);
   --t.cta->present;
-  ++machine->progress;
+  ++machine->changes;
   exited(t);
   if (!t.copies.empty() && machine->config.checks)
     report("cp.async", fmt::format("{} exits with copies in flight; wait for them first", here(t, t.copies.front().pc)),
@@ -102,6 +102,9 @@ void remove_finished(Launch& launch) {
   std::erase_if(launch.resident, [&](const std::unique_ptr<Cta>& cta) {
     if (cta->present > 0) return false;
     end_track(*cta);
+    // Its shared memory may become another CTA's.
+    machine->atomics.erase(machine->atomics.lower_bound(cta->smem),
+                           machine->atomics.upper_bound(cta->smem + cta->smem_bytes));
     return true;
   });
 }
@@ -118,10 +121,13 @@ Warp* pick(const Launch& launch) {
   return ready[machine->config.seed ? machine->random_below(n) : static_cast<unsigned>(machine->round++ % n)];
 }
 
-/// Threads that poll may look again, unless nothing has happened since they last did.
+/// Threads that poll may look again. Where nobody has changed anything since they last did, they may for some rounds: a
+/// loop that looks often is not yet one that waits.
 bool let_pollers_on(const Launch& launch) {
-  if (machine->progress == machine->progress_at_poll) return false;
-  machine->progress_at_poll = machine->progress;
+  constexpr unsigned rounds = 100;
+  if (machine->changes != machine->changes_at_round) machine->idle_rounds = 0;
+  machine->changes_at_round = machine->changes;
+  if (++machine->idle_rounds > rounds) return false;
   bool any = false;
   for (const auto& cta : launch.resident)
     for (Thread& t : cta->threads)
@@ -166,7 +172,10 @@ void run_some() {
   }
   if (Warp* warp = pick(launch)) return run_warp(*warp);
   remove_finished(launch);
-  if (launch.started < launch.ctas && launch.resident.size() < launch.resident_limit) return start_cta(launch);
+  if (launch.started < launch.ctas && launch.resident.size() < launch.resident_limit) {
+    ++machine->changes;
+    return start_cta(launch);
+  }
   if (!let_pollers_on(launch)) report_deadlock(launch);
 }
 

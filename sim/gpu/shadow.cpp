@@ -60,11 +60,12 @@ Epoch Shadow::conflict_in(const Cell& cell, const Epoch& now, const Clock& knows
 }
 
 /// An epoch that the new one is ordered after, on the same bytes, need not be kept: what comes after the new one comes
-/// after both. A read does not stand in for a write, though.
+/// after both. A read does not stand in for a write, though. Atomics on one location are ordered among themselves.
 void Shadow::record(Cell& cell, const Epoch& now, const Clock& knows, std::uint32_t first_cta) {
   const auto overtaken = [&](const Epoch& then) {
     return !then || then.cta < first_cta ||
-           ((then.bytes & ~now.bytes) == 0 && (now.write || !then.write) && knows_of(knows, now, then));
+           ((then.bytes & ~now.bytes) == 0 && (now.write || !then.write) &&
+            ((now.atomic && then.atomic) || knows_of(knows, now, then)));
   };
   if (now.write) cell.written |= now.bytes;
   Epoch& slot = now.write ? cell.write : cell.read;

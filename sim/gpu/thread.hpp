@@ -57,12 +57,11 @@ struct Thread {
   Pc pc = nullptr;         ///< of that call
   std::uint32_t mask = 0;  ///< lanes that it meets
   void* operands = nullptr;
-  bool leads = false;  ///< executes the meeting that it waits in: the lanes still missing have exited
-  unsigned barrier = 0;
-  std::uint64_t actions = 0;     ///< accesses so far
-  const void* polled = nullptr;  ///< where it last looked for a change, when and what was there
-  std::uint64_t polled_at = 0;
-  std::uint32_t polled_value = 0;
+  bool leads = false;                 ///< executes the meeting that it waits in: the lanes still missing have exited
+  unsigned barrier = 0, counted = 0;  ///< the one it waits at; what bar_count found there
+  unsigned polls = 0;                 ///< looks at what others may change, since anybody changed anything
+  std::uint64_t changes_seen = 0;
+  unsigned asynchronous = 0;  ///< asynchronous instructions issued
 
   Clock clock;
   Knowledge released;  ///< what it knew at its last fence
@@ -92,6 +91,7 @@ struct Warp {
   std::uint32_t ready = 0;    ///< lanes that can run
   std::vector<Meeting> meetings;
   std::uint64_t time = 0;      ///< nominal cycles
+  unsigned asynchronous = 0;   ///< the most of any lane
   const char* mark = nullptr;  ///< the last one, and its value
   int mark_value = 0;
 };
@@ -99,7 +99,7 @@ struct Warp {
 struct Barrier {
   unsigned need = 0, arrived = 0;  ///< threads; need 0: nobody is here
   unsigned counted = 0;            ///< of bar_count: those that said true
-  unsigned last_counted = 0;
+  std::vector<Thread*> waiting;    ///< one lane for each warp that waits
   Clock clock;
   std::uint64_t time = 0;
 };

@@ -9,13 +9,6 @@
 #include "sim/gpu/source_line.hpp"
 
 namespace flash::gpu {
-namespace {
-
-/// Subnormal numbers are zeros (.ftz).
-float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.f, x) : x; }
-
-}  // namespace
-
 uint3 thread_index() { return current->thread_index; }
 uint3 block_index() { return current->cta->index; }
 dim3 block_size() { return machine->launch->block; }

@@ -73,7 +73,6 @@ void waited(Warp& warp, std::uint64_t until) {
 void event(EventKind kind, const char* name, Pc pc, std::int64_t value, unsigned cycles) {
   Thread& t = *current;
   Warp& warp = *t.warp;
-  ++machine->progress;
   float arithmetic = 0;
   for (Thread* lane : warp.lanes)
     if (lane) arithmetic = std::max(arithmetic, std::exchange(lane->cycles, 0.f));
@@ -92,6 +91,14 @@ void event(EventKind kind, const char* name, Pc pc, std::int64_t value, unsigned
   machine->stopped = Event{kind, name, where(pc), t.cta->index, static_cast<int>(warp.index), value, begin, warp.time};
   machine->stopped_thread = &t;
   to_caller();
+}
+
+void async_event(const char* name, Pc pc, std::int64_t value, unsigned cycles) {
+  Thread& t = *current;
+  if (++t.asynchronous <= t.warp->asynchronous) return;  // the k-th of another lane was the warp's
+  t.warp->asynchronous = t.asynchronous;
+  count_instruction(name);
+  event(at_async, name, pc, value, cycles);
 }
 
 std::string chrome_trace(const Machine::Parts& parts) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <string_view>
 #include <utility>
 
 #include "sim/gpu/parts.hpp"
@@ -21,6 +22,9 @@ void report_divergence(const Thread& t, const Meeting& other, const char* name, 
                   name, here(t, pc), lanes_text(other.arrived), other.name, where(other.pc)),
       where(pc), true);
 }
+
+/// ldmatrix and mma: a warp with exited lanes can't do it.
+bool needs_all_lanes(std::string_view name) { return name.find(".aligned") != name.npos; }
 
 /// Lanes at one call of the source may be at copies of it that the compiler made.
 bool same_place(const Meeting& meeting, const char* name, Pc pc) {
@@ -49,20 +53,17 @@ struct Exchange {
 
 Exchange& exchange_of(const Thread& t) { return *static_cast<Exchange*>(t.operands); }
 
-/// Lane whose value a shuffle takes; its own where the source is outside its segment of `width` lanes.
-/// (CUDA C++ Programming Guide, "Warp shuffle functions".)
+/// Lane whose value a shuffle takes; its own where that is beyond its segment of `width` lanes (PTX ISA, shfl.sync).
 unsigned source_lane(Shuffle kind, unsigned lane, const Exchange& e) {
   const auto width = static_cast<unsigned>(e.width);
-  const unsigned first = lane / width * width;
-  const int in_segment = static_cast<int>(lane - first);
-  int source = 0;
+  const unsigned first = lane & ~(width - 1), last = first + width - 1, operand = e.operand & 31;
   switch (kind) {
-    case Shuffle::from_lane: return first + e.operand % width;
-    case Shuffle::up: source = in_segment - static_cast<int>(e.operand); break;
-    case Shuffle::down: source = in_segment + static_cast<int>(e.operand); break;
-    case Shuffle::exclusive_or: source = in_segment ^ static_cast<int>(e.operand); break;
+    case Shuffle::from_lane: return first | (operand & (width - 1));
+    case Shuffle::up: return lane >= first + operand ? lane - operand : lane;
+    case Shuffle::down: return lane + operand <= last ? lane + operand : lane;
+    case Shuffle::exclusive_or: return (lane ^ operand) <= last ? lane ^ operand : lane;
   }
-  return source < 0 || source >= e.width ? lane : first + static_cast<unsigned>(source);
+  return lane;
 }
 
 const char* name_of(Shuffle kind) {
@@ -85,7 +86,7 @@ bool meet(const char* name, std::uint32_t mask, void* operands, Pc pc) {
     report("divergence",
            fmt::format("{} calls {} with a mask that leaves it out: lanes {}", here(t, pc), name, lanes_text(mask)),
            where(pc), true);
-  if (mask == whole_warp && warp.present != whole_warp && std::string(name).find(".aligned") != std::string::npos)
+  if (needs_all_lanes(name) && warp.present != whole_warp)
     report("divergence",
            fmt::format("{} calls {}, which needs the whole warp, but lanes {} have exited or were never there",
                        here(t, pc), name, lanes_text(~warp.present)),
@@ -97,12 +98,18 @@ bool meet(const char* name, std::uint32_t mask, void* operands, Pc pc) {
   return std::exchange(t.leads, false);
 }
 
-void exited_from_meetings(Warp& warp) {
-  for (const Meeting& m : warp.meetings) {
-    if (m.arrived != (m.mask & warp.present) || !m.arrived) continue;
-    Thread& leader = *warp.lanes[std::countr_zero(m.arrived)];
-    leader.leads = true;
-    wake(leader);
+void exited_from_meetings(const Thread& gone) {
+  for (const Meeting& m : gone.warp->meetings) {
+    if (!m.arrived) continue;
+    Thread& waiting = *gone.warp->lanes[std::countr_zero(m.arrived)];
+    if (needs_all_lanes(m.name))
+      report("divergence",
+             fmt::format("{} is at {}, which needs the whole warp, but lane {} has exited", here(waiting, m.pc), m.name,
+                         gone.lane),
+             where(m.pc), true);
+    if (m.arrived != (m.mask & gone.warp->present)) continue;
+    waiting.leads = true;
+    wake(waiting);
   }
 }
 
@@ -127,7 +134,8 @@ std::uint32_t shuffle(Shuffle kind, std::uint32_t mask, std::uint32_t value, uns
       if (!(taking_part >> source & 1))
         report(
             "shuffle",
-            fmt::format("{} takes the value of lane {}, which takes no part in the shuffle: what it gets is undefined",
+            fmt::format("{} takes the value of lane {}, which takes no part in the shuffle: what it gets is undefined; "
+                        "name it in the mask, or give a width",
                         here(t, pc), source),
             where(pc));
       else

@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   void* library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-  const auto* specimen = library ? static_cast<const Specimen*>(dlsym(library, "specimen")) : nullptr;
+  const auto* specimen = library ? static_cast<const Specimen*>(dlsym(library, "flash_specimen")) : nullptr;
   if (!specimen) {
     std::fprintf(stderr, "%s\n", dlerror());
     return 2;

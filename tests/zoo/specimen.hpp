@@ -14,4 +14,4 @@ struct Specimen {
   std::string (*run)(Allocate);      ///< launches the kernels; what is wrong with their numbers, or nothing
 };
 
-#define FLASH_SPECIMEN extern "C" __attribute__((visibility("default"))) const Specimen specimen
+#define FLASH_SPECIMEN extern "C" __attribute__((visibility("default"))) const Specimen flash_specimen
