@@ -2,7 +2,6 @@
 // program.
 #include <dlfcn.h>
 
-#include <catch2/catch.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "sim/gpu/machine.hpp"
 #include "stages/common/draw.hpp"
 #include "stages/common/run.hpp"
+#include "tests/catch.hpp"
 
 namespace {
 
@@ -41,10 +41,7 @@ TEST_CASE("no hook fires in a CPU stage, with every kernel loaded") {
     INFO(file);
     REQUIRE(dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr);
   }
-  flash::Inputs in;
-  in.shape = {1, 2, 1, 33, 40, 16, 16};
-  in.dtype = flash::Format::fp16;
-  flash::draw_inputs(in, 0);
+  flash::Inputs in = flash::draw_inputs({1, 2, 1, 33, 40, 16, 16}, flash::Format::fp16, 0);
   flash::draw_dout(in, 0);
   flash::RunConfig config;
   for (const flash::Stage& stage : flash::stages()) {

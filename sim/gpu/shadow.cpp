@@ -84,7 +84,9 @@ void Shadow::record(Cell& cell, const Epoch& now, const Clock& knows, std::uint3
   if (left) keep(cell, left);
 }
 
+/// Of readers in other CTAs a few are kept: who writes without knowing of one rarely knows of the others.
 void Shadow::keep(Cell& cell, const Epoch& epoch) {
+  constexpr std::ptrdiff_t most_of_other_ctas = 4;
   if (!cell.more) {
     if (unused_lists_.empty()) {
       unused_lists_.push_back(static_cast<std::uint32_t>(lists_.size()));
@@ -93,7 +95,10 @@ void Shadow::keep(Cell& cell, const Epoch& epoch) {
     cell.more = unused_lists_.back();
     unused_lists_.pop_back();
   }
-  lists_[cell.more].push_back(epoch);
+  auto& list = lists_[cell.more];
+  const auto far_reader = [&](const Epoch& e) { return !e.write && e.cta != epoch.cta; };
+  if (std::ranges::count_if(list, far_reader) > most_of_other_ctas) list.erase(std::ranges::find_if(list, far_reader));
+  list.push_back(epoch);
 }
 
 bool Shadow::initialised(std::size_t begin, std::size_t bytes) const {

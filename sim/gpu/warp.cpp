@@ -86,7 +86,7 @@ bool meet(const char* name, std::uint32_t mask, void* operands, Pc pc) {
     report("divergence",
            fmt::format("{} calls {} with a mask that leaves it out: lanes {}", here(t, pc), name, lanes_text(mask)),
            where(pc), true);
-  if (needs_all_lanes(name) && warp.present != whole_warp)
+  if (warp.present != whole_warp && needs_all_lanes(name))
     report("divergence",
            fmt::format("{} calls {}, which needs the whole warp, but lanes {} have exited or were never there",
                        here(t, pc), name, lanes_text(~warp.present)),
