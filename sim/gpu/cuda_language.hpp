@@ -52,7 +52,7 @@ FLASH_CUDA float __bfloat162float(__nv_bfloat16 x) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16);
 }
 FLASH_CUDA __nv_bfloat16 __float2bfloat16_rn(float x) {
-  return {static_cast<std::uint16_t>(flash::gpu::pack_bf16(x, 0))};
+  return {static_cast<std::uint16_t>(flash::gpu::round_bf16(x))};
 }
 
 // ---- arithmetic
@@ -66,6 +66,8 @@ FLASH_CUDA float __fdividef(float x, float y) { return x / y; }
 FLASH_CUDA float rsqrtf(float x) { return 1 / std::sqrt(x); }
 using std::max;
 using std::min;
+FLASH_CUDA float max(float x, float y) { return std::fmax(x, y); }  // a NaN gives way to a number
+FLASH_CUDA float min(float x, float y) { return std::fmin(x, y); }
 FLASH_CUDA int __popc(unsigned x) { return std::popcount(x); }
 FLASH_CUDA int __clz(int x) { return std::countl_zero(static_cast<unsigned>(x)); }
 FLASH_CUDA int __ffs(int x) { return x == 0 ? 0 : std::countr_zero(static_cast<unsigned>(x)) + 1; }

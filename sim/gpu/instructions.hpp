@@ -52,6 +52,7 @@ FLASH_GPU_API void pause();  ///< __nanosleep: another warp may run
 FLASH_GPU_API float ex2(float x);
 FLASH_GPU_API std::uint32_t pack_f16(float low, float high);
 FLASH_GPU_API std::uint32_t pack_bf16(float low, float high);
+FLASH_GPU_API std::uint16_t round_bf16(float x);
 FLASH_GPU_API float2 unpack_f16(std::uint32_t pair);
 
 // ---- the stepper's view

@@ -26,15 +26,20 @@ void report_divergence(const Thread& t, const Meeting& other, const char* name, 
 /// ldmatrix and mma: a warp with exited lanes can't do it.
 bool needs_all_lanes(std::string_view name) { return name.find(".aligned") != name.npos; }
 
-/// Lanes at one call of the source may be at copies of it that the compiler made.
-bool same_place(const Meeting& meeting, const char* name, Pc pc) {
-  return meeting.pc == pc || (std::string(meeting.name) == name && where(meeting.pc) == where(pc));
+/// These, and barriers of the CTA, need all lanes at one instruction of the program; for the others one kind of
+/// instruction is enough. Copies of a call that the compiler made are one.
+bool meets_here(const Meeting& meeting, std::string_view name, Pc pc) {
+  if (meeting.pc == pc) return true;
+  if (meeting.name != name) return false;
+  const bool anywhere = !needs_all_lanes(name) && !name.starts_with("bar.sync") && !name.starts_with("bar.arrive") &&
+                        !name.starts_with("bar.red");
+  return anywhere || where(meeting.pc) == where(pc);
 }
 
 Meeting& meeting_of(Warp& warp, const char* name, std::uint32_t mask, Pc pc) {
   for (Meeting& m : warp.meetings)
     if (m.mask == mask) {
-      if (!same_place(m, name, pc)) report_divergence(*current, m, name, pc);
+      if (!meets_here(m, name, pc)) report_divergence(*current, m, name, pc);
       return m;
     }
   return warp.meetings.emplace_back(Meeting{name, pc, mask, 0});
