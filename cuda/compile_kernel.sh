@@ -18,7 +18,8 @@ vgpu() {
   local instrumented=(-fsanitize=thread -fvisibility=hidden)
   case $("${CXX:-c++}" --version) in
     *clang*) instrumented+=(-mllvm -tsan-instrument-func-entry-exit=0 -mllvm -tsan-distinguish-volatile=1) ;;
-    *) instrumented+=(--param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1) ;;
+    *) instrumented+=(--param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1)
+       instrumented+=(-fno-tree-sra -fno-ipa-sra) ;;  # a float4 stays one access of 16 bytes
   esac
   "${CXX:-c++}" -x c++ -std=c++20 -O1 -g -fPIC -ffp-contract=off -Wall -Wextra -Wno-unknown-pragmas \
     "${instrumented[@]}" -I"$root" -ffile-prefix-map="$root=." -MMD -MF "$out.d" -MT "$out" "$@" -c "$source" -o "$out.o"

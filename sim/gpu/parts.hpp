@@ -125,7 +125,10 @@ void waited(Warp& warp, std::uint64_t until);    ///< for something that was the
 void begin_track(Cta& cta, Launch& launch);
 void end_track(Cta& cta);
 std::string chrome_trace(const Machine::Parts& parts);
-/// An asynchronous instruction, which each lane issues by itself: one event for the warp.
+/// Is the current thread the first of its warp to pass this place for the k-th time? What lanes do by themselves is one
+/// event of the warp.
+bool first_of_warp(Pc pc);
+/// An asynchronous instruction.
 void async_event(const char* name, Pc pc, std::int64_t value, unsigned cycles);
 /// An event of the current thread's warp that took nominal `cycles`; may stop the machine.
 void event(EventKind kind, const char* name, Pc pc, std::int64_t value = 0, unsigned cycles = 0);

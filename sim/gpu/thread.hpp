@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,7 +62,7 @@ struct Thread {
   unsigned barrier = 0, counted = 0;  ///< the one it waits at; what bar_count found there
   unsigned polls = 0;                 ///< looks at what others may change, since anybody changed anything
   std::uint64_t changes_seen = 0;
-  unsigned asynchronous = 0;  ///< asynchronous instructions issued
+  std::map<Pc, unsigned> passes;  ///< how often it was at a mark or an asynchronous instruction
 
   Clock clock;
   Knowledge released;  ///< what it knew at its last fence
@@ -90,9 +91,9 @@ struct Warp {
   std::uint32_t present = 0;  ///< lanes that have not exited
   std::uint32_t ready = 0;    ///< lanes that can run
   std::vector<Meeting> meetings;
-  std::uint64_t time = 0;      ///< nominal cycles
-  unsigned asynchronous = 0;   ///< the most of any lane
-  const char* mark = nullptr;  ///< the last one, and its value
+  std::uint64_t time = 0;         ///< nominal cycles
+  std::map<Pc, unsigned> passes;  ///< the most of any lane
+  const char* mark = nullptr;     ///< the last one, and its value
   int mark_value = 0;
 };
 

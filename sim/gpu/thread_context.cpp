@@ -46,11 +46,11 @@ float2 unpack_f16(std::uint32_t pair) {
 }
 
 void mark(const char* name, int value) {
-  Thread& t = *current;
-  if (t.lane != static_cast<unsigned>(__builtin_ctz(t.warp->present))) return;
-  t.warp->mark = name;
-  t.warp->mark_value = value;
-  event(at_mark, name, __builtin_return_address(0), value);
+  const Pc pc = __builtin_return_address(0);
+  if (!first_of_warp(pc)) return;
+  current->warp->mark = name;
+  current->warp->mark_value = value;
+  event(at_mark, name, pc, value);
 }
 
 void watch(const char* name, void* local, std::size_t bytes) {

@@ -93,10 +93,16 @@ void event(EventKind kind, const char* name, Pc pc, std::int64_t value, unsigned
   to_caller();
 }
 
+bool first_of_warp(Pc pc) {
+  unsigned& most = current->warp->passes[pc];
+  const unsigned mine = ++current->passes[pc];
+  if (mine <= most) return false;
+  most = mine;
+  return true;
+}
+
 void async_event(const char* name, Pc pc, std::int64_t value, unsigned cycles) {
-  Thread& t = *current;
-  if (++t.asynchronous <= t.warp->asynchronous) return;  // the k-th of another lane was the warp's
-  t.warp->asynchronous = t.asynchronous;
+  if (!first_of_warp(pc)) return;
   count_instruction(name);
   event(at_async, name, pc, value, cycles);
 }
