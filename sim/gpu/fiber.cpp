@@ -61,7 +61,16 @@ void Fiber::begin(std::size_t stack_bytes, std::function<Fiber*()> body) {
                                    });
 }
 
-void Fiber::abandon() { context_ = {}; }
+void Fiber::unwind() { context_ = {}; }
+
+void Fiber::forget() {
+  if (!context_) return;
+  new (&context_) boost::context::fiber();  // it holds a pointer and nothing else
+  boost::context::stack_context stack;
+  stack.size = stack_bytes_;
+  stack.sp = const_cast<std::byte*>(stack_) + stack_bytes_;
+  StackPool(stack_bytes_).deallocate(stack);
+}
 
 void Fiber::switch_to(Fiber& to) {
   leaving = this;

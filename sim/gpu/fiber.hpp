@@ -16,7 +16,8 @@ class Fiber {
 
   /// `body` begins at the first switch to the fiber; when it returns, execution goes on in what it returns.
   void begin(std::size_t stack_bytes, std::function<Fiber*()> body);
-  void abandon();  ///< unwinds it, if it is in the middle of something
+  void unwind();  ///< if it is in the middle of something
+  void forget();  ///< never goes on; nothing on its stack is destroyed, and the stack may be used again
   bool begun() const { return static_cast<bool>(context_); }
 
   /// Leaves the running fiber, this, for `to`. Returns when something switches back.

@@ -39,11 +39,11 @@ Machine::~Machine() { stop(); }
 
 void Machine::stop() {
   const Active active(*parts_);
-  current = nullptr;  // what unwinds is nobody's access
+  current = nullptr;  // what the host's unwinding touches is no CUDA thread's
   if (parts_->launch)
     for (const auto& cta : parts_->launch->resident)
-      for (Thread& t : cta->threads) t.fiber.abandon();
-  parts_->host.abandon();
+      for (Thread& t : cta->threads) t.fiber.forget();
+  parts_->host.unwind();
   parts_->launch.reset();
   parts_->last_run = parts_->stopped_thread = nullptr;
   parts_->host_done = true;

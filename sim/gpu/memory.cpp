@@ -163,6 +163,20 @@ void touch_smem_async(std::size_t at, std::size_t bytes, std::uint32_t group, Pc
 
 // ---- any memory
 
+namespace {
+
+constexpr std::size_t longest_log = 4096;
+
+/// A warp that meets nowhere is looked at now and then, once its other lanes have come as far.
+void shorten_log() {
+  const Pc place = &longest_log;  // none of the program's
+  if (!let_mates_run("access", place)) return;
+  look_at_log(*current->warp);
+  wake_mates(place);
+}
+
+}  // namespace
+
 void access(const void* p, std::size_t bytes, Way way, Pc pc, const char* doing, std::size_t alignment) {
   Thread& t = *current;
   if (writes(way)) ++machine->changes;
@@ -181,8 +195,10 @@ void access(const void* p, std::size_t bytes, Way way, Pc pc, const char* doing,
   } else {
     return access_elsewhere(t, p, bytes, way, pc, doing);
   }
-  if (machine->config.counts)
+  if (machine->config.counts) {
     t.log.push_back({pc, static_cast<const std::byte*>(p), static_cast<std::uint32_t>(bytes), shared});
+    if (t.log.size() >= longest_log) shorten_log();
+  }
 }
 
 void poll(Pc pc, const char* doing) {

@@ -70,7 +70,11 @@ extern thread_local Machine::Parts* machine;  ///< whose step() is under way
 // ---- scheduler.cpp
 void block(Wait why, const char* doing, Pc pc);  ///< the current thread waits; returns when it was woken and runs
 void wake(Thread& thread);
-void give_way();   ///< another warp may run
+void give_way();  ///< another warp may run
+/// Lets the other lanes of the warp run as far as they can. True for one of the lanes that then wait at `pc`, which
+/// acts for all and calls wake_mates().
+bool let_mates_run(const char* doing, Pc pc);
+void wake_mates(Pc pc);
 void to_caller();  ///< back to Machine::step()
 void run_some();   ///< one warp for a while; the launch is gone once the kernel has ended
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <utility>
 
 #include "sim/gpu/parts.hpp"
 #include "sim/gpu/source_line.hpp"
@@ -26,14 +27,22 @@ namespace {
 
 void switch_from(Thread& self, Thread* next) {
   current = next;
+  if (next == &self) return;
   self.fiber.switch_to(next ? next->fiber : machine->caller);
 }
 
-/// The next lane of the warp that can run, or none.
+/// The next lane of the warp that can run; where there is none, one of those that waited for just that; or none.
 Thread* next_lane(const Thread& t) {
   const std::uint32_t ready = t.warp->ready, behind = t.lane == 31 ? 0 : ready & ~0u << (t.lane + 1);
   const std::uint32_t choice = behind ? behind : ready;
-  return choice ? t.warp->lanes[std::countr_zero(choice)] : nullptr;
+  if (choice) return t.warp->lanes[std::countr_zero(choice)];
+  for (Thread* lane : t.warp->lanes)
+    if (lane && lane->wait == Wait::mates) {
+      lane->leads = true;
+      wake(*lane);
+      return lane;
+    }
+  return nullptr;
 }
 
 /// Threads that wait for lanes or threads that have exited need not wait for them any longer.
@@ -191,6 +200,16 @@ void block(Wait why, const char* doing, Pc pc) {
 void wake(Thread& t) {
   t.wait = Wait::nothing;
   t.warp->ready |= 1u << t.lane;
+}
+
+bool let_mates_run(const char* doing, Pc pc) {
+  block(Wait::mates, doing, pc);
+  return std::exchange(current->leads, false);
+}
+
+void wake_mates(Pc pc) {
+  for (Thread* lane : current->warp->lanes)
+    if (lane && lane->wait == Wait::mates && lane->pc == pc) wake(*lane);
 }
 
 void give_way() { switch_from(*current, nullptr); }

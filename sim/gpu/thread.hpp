@@ -18,7 +18,9 @@ struct Cta;
 struct Warp;
 
 /// Why a thread does not run.
-enum class Wait : std::uint8_t { nothing, warp, barrier, change, done };
+/// warp: for lanes that it meets; mates: until no other lane of its warp can run; change: for somebody to change
+/// memory.
+enum class Wait : std::uint8_t { nothing, warp, mates, barrier, change, done };
 
 /// One access by a thread, kept until its warp's lanes can be looked at together.
 struct Access {
@@ -58,7 +60,7 @@ struct Thread {
   Pc pc = nullptr;         ///< of that call
   std::uint32_t mask = 0;  ///< lanes that it meets
   void* operands = nullptr;
-  bool leads = false;                 ///< executes the meeting that it waits in: the lanes still missing have exited
+  bool leads = false;                 ///< acts for the lanes that wait with it
   unsigned barrier = 0, counted = 0;  ///< the one it waits at; what bar_count found there
   unsigned polls = 0;                 ///< looks at what others may change, since anybody changed anything
   std::uint64_t changes_seen = 0;

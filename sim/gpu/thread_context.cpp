@@ -47,10 +47,11 @@ float2 unpack_f16(std::uint32_t pair) {
 
 void mark(const char* name, int value) {
   const Pc pc = __builtin_return_address(0);
-  if (!first_of_warp(pc)) return;
+  if (!let_mates_run("mark", pc)) return;
   current->warp->mark = name;
   current->warp->mark_value = value;
   event(at_mark, name, pc, value);
+  wake_mates(pc);
 }
 
 void watch(const char* name, void* local, std::size_t bytes) {
