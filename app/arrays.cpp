@@ -177,7 +177,7 @@ void read_mask(const std::string& file, Inputs& in) {
 
 /// Tiles given by hand, or no smaller than the run's; 0 for a stage without tiles.
 Blocks largest_tiles(const Asked& asked) {
-  if (!asked.stage->forward.sram_bytes) return {};
+  if (!asked.stage->forward.sram_bytes || asked.kernels) return {};
   if (asked.options.br > 0) return {asked.options.br, asked.options.bc};
   const Inputs& in = asked.inputs;
   const Index M = asked.config.machine.sram_bytes / bytes_per_element(in.dtype);
@@ -200,10 +200,14 @@ void read_problem(const RunOptions& typed, Asked& asked) {
     require_shape(in.shape);
   }
   if (!typed.mask.empty()) read_mask(typed.mask, in);
+  if (asked.kernels) {
+    cuda::require_taken(*asked.kernels, in, asked.options);
+    cuda::require_room(*asked.kernels, in.shape, !typed.alibi.empty());
+  }
   const Blocks tiles = largest_tiles(asked);
   require_memory(*asked.stage, in.shape,
                  {in.dtype, typed.backward, count_only, typed.check, asked.source != "generated",
-                  static_cast<Index>(in.mask.size()), tiles.Br, tiles.Bc});
+                  static_cast<Index>(in.mask.size()), tiles.Br, tiles.Bc, asked.kernels.has_value()});
   if (asked.source == "generated" && !count_only) {
     Inputs drawn = draw_inputs(in.shape, in.dtype, typed.seed);
     in.q = std::move(drawn.q), in.k = std::move(drawn.k), in.v = std::move(drawn.v);

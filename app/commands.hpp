@@ -16,5 +16,8 @@ void add_run(CLI::App& program, int& status);
 void add_why(CLI::App& program, int& status);
 void add_diff(CLI::App& program, int& status);
 void add_theorem2(CLI::App& program, int& status);
+void add_probe(CLI::App& program, int& status);
+void add_trace(CLI::App& program, int& status);
+void add_bench(CLI::App& program, int& status);
 
 }  // namespace flash::app

@@ -43,24 +43,36 @@ std::vector<SourceLine> source_lines(const sim::Ledger& ledger) {
   return lines;
 }
 
+std::string source_text(const std::string& file, Index line) {
+  const std::vector<std::string> text = text_of(file);
+  return line >= 1 && line <= static_cast<Index>(text.size()) ? text[static_cast<std::size_t>(line - 1)] : "";
+}
+
+Json hbm_json(const sim::Ledger& ledger) {
+  return {{"read", by_tensor_json(ledger.by_tensor(sim::Access::read))},
+          {"write", by_tensor_json(ledger.by_tensor(sim::Access::write))},
+          {"rmw", by_tensor_json(ledger.by_tensor(sim::Access::rmw))},
+          {"elements", ledger.elements()},
+          {"bytes", ledger.bytes()},
+          {"bytes_by_tensor", by_tensor_json(ledger.bytes_by_tensor())}};
+}
+
+Json extra_hbm_json(const sim::Ledger& ledger) {
+  return {{"elements", ledger.extra_elements()}, {"bytes", ledger.extra_bytes()}};
+}
+
 Json ledger_json(const sim::Ledger& ledger, Index sram_bytes) {
   Json lines = Json::array();
   for (const SourceLine& l : source_lines(ledger))
     lines.push_back({{"file", l.file}, {"line", l.line}, {"text", l.text}, {"read", l.read}, {"write", l.write}});
   return {
-      {"hbm",
-       {{"read", by_tensor_json(ledger.by_tensor(sim::Access::read))},
-        {"write", by_tensor_json(ledger.by_tensor(sim::Access::write))},
-        {"rmw", by_tensor_json(ledger.by_tensor(sim::Access::rmw))},
-        {"elements", ledger.elements()},
-        {"bytes", ledger.bytes()},
-        {"bytes_by_tensor", by_tensor_json(ledger.bytes_by_tensor())}}},
+      {"hbm", hbm_json(ledger)},
       {"sram",
        {{"capacity_bytes", sram_bytes},
         {"peak_bytes", ledger.sram_peak().bytes},
         {"read", ledger.sram().read},
         {"write", ledger.sram().write}}},
-      {"extra_hbm", {{"elements", ledger.extra_elements()}, {"bytes", ledger.extra_bytes()}}},
+      {"extra_hbm", extra_hbm_json(ledger)},
       {"flops", {{"matmul", ledger.flops().matmul}, {"exp", ledger.flops().exp}, {"other", ledger.flops().other}}},
       {"lines", lines},
   };

@@ -21,6 +21,14 @@ struct SourceLine {
 /// By file and line. The sum of all reads and writes is the ledger's elements().
 std::vector<SourceLine> source_lines(const sim::Ledger& ledger);
 
+/// read, write, rmw, elements, bytes, bytes_by_tensor.
+nlohmann::ordered_json hbm_json(const sim::Ledger& ledger);
+/// elements, bytes.
+nlohmann::ordered_json extra_hbm_json(const sim::Ledger& ledger);
+
+/// One line of a file of this project, without indentation; empty where there is none.
+std::string source_text(const std::string& file, Index line);
+
 /// hbm, sram, extra_hbm, flops, lines. Elements unless the key says bytes; `sram_bytes`: capacity of a worker's SRAM.
 nlohmann::ordered_json ledger_json(const sim::Ledger& ledger, Index sram_bytes);
 

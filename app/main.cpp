@@ -27,10 +27,7 @@ struct Waiting {
 
 constexpr Waiting waiting[] = {
     {"step", "writes a stepper page of a run", "the stepper page"},
-    {"trace", "writes a Chrome trace of a run", "the trace of events"},
-    {"probe", "says what this machine can run", "the kernels and the virtual GPU"},
-    {"verify", "agreement table over dtypes, sizes and backends", "the kernels and the virtual GPU"},
-    {"bench", "times the kernels on a GPU", "the kernels"},
+    {"verify", "agreement table over dtypes, sizes and backends", "the agreement tables"},
     {"notebooks", "opens the notebooks", "the notebooks"},
     {"pages", "builds the site", "the site"},
 };
@@ -42,7 +39,7 @@ void add_waiting(CLI::App& program, const Waiting& command) {
   sub->callback([command] {
     throw Refused(
         fmt::format("{} was asked, but it waits for {}, not built yet; take one of tour, run, why, diff, "
-                    "theorem2",
+                    "theorem2, probe, trace, bench",
                     command.name, command.for_what));
   });
 }
@@ -64,6 +61,9 @@ void add_commands(CLI::App& program, int& status) {
   add_why(program, status);
   add_diff(program, status);
   add_theorem2(program, status);
+  add_probe(program, status);
+  add_trace(program, status);
+  add_bench(program, status);
   for (CLI::App* command : program.get_subcommands({})) command->group("Commands");
   add_test(program);
   for (const Waiting& command : waiting) add_waiting(program, command);

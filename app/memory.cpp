@@ -15,18 +15,6 @@
 namespace flash::app {
 namespace {
 
-/// Memory that the kernel and the control group leave to a new process [bytes]; 0 where neither says.
-double available_bytes() {
-  double available = 0;
-  std::string word;
-  for (std::ifstream info("/proc/meminfo"); info >> word;)
-    if (double kib = 0; word == "MemAvailable:" && info >> kib) available = kib * 1024;
-  double limit = 0;
-  if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit)
-    available = available > 0 ? std::min(available, limit) : limit;
-  return available;
-}
-
 /// Elements of the arrays of one problem.
 struct Sizes {
   double q, k, v, o, lse, scores;
@@ -39,7 +27,7 @@ struct Sizes {
 /// A floor of what the run takes [bytes]: its arrays on the host and in simulated HBM, and the tiles of its workers.
 double needed_bytes(const Stage& stage, const Shape& s, const MemoryUse& use) {
   const Sizes n(s);
-  const double real = use.dtype == Format::fp64 ? 8 : 4, host = 8;
+  const double real = use.kernels ? 0 : use.dtype == Format::fp64 ? 8 : 4, host = 8;
   const double threads = std::max(1u, std::thread::hardware_concurrency());
   const double in = n.q + n.k + n.v + (use.backward ? n.o : 0);
   const double out = n.o + n.lse + (use.backward ? n.q + n.k + n.v : 0);
@@ -55,6 +43,7 @@ double needed_bytes(const Stage& stage, const Shape& s, const MemoryUse& use) {
   bytes += (host + real) * out + 2 * real * n.lse;
   if (is_16_bit(use.dtype)) bytes += real * (n.o + (use.backward ? n.q : 0));  // O_acc, dQ_acc
   if (stage.lse == "S") bytes += (use.backward ? 4 : 2) * real * n.scores;     // S and P; dP and dS
+  if (stage.lse == "S" && use.kernels) bytes += 2 * n.scores;                  // S is read back for LSE
   if (use.backward && s.heads != s.kv_heads) bytes += real * (n.k + n.v) * s.heads / std::max<Index>(s.kv_heads, 1);
   bytes += real * threads * ((use.backward ? 3 : 1) * rows * cols + (rows + cols) * (s.d + s.dv));
   if (use.check) bytes += 4 * host * out;  // oracle, baseline, bounds
@@ -62,6 +51,17 @@ double needed_bytes(const Stage& stage, const Shape& s, const MemoryUse& use) {
 }
 
 }  // namespace
+
+double available_bytes() {
+  double available = 0;
+  std::string word;
+  for (std::ifstream info("/proc/meminfo"); info >> word;)
+    if (double kib = 0; word == "MemAvailable:" && info >> kib) available = kib * 1024;
+  double limit = 0;
+  if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit)
+    available = available > 0 ? std::min(available, limit) : limit;
+  return available;
+}
 
 void require_shape(const Shape& s) {
   const std::pair<const char*, Index> counts[] = {
@@ -100,7 +100,7 @@ void require_memory(const Stage& stage, const Shape& shape, const MemoryUse& use
   throw Refused(
       fmt::format("a run of stage {} was asked that needs {:.0f} bytes of memory, but this machine has {:.0f} "
                   "free; take a smaller problem{}",
-                  stage.id, needed, available, use.count_only ? "" : " or --count-only"));
+                  stage.id, needed, available, use.count_only || use.kernels ? "" : " or --count-only"));
 }
 
 }  // namespace flash::app

@@ -12,7 +12,11 @@ struct MemoryUse {
   bool from_files = false;  ///< arrays exist even in count-only mode
   Index mask_elements = 0;
   Index Br = 0, Bc = 0;  ///< tiles; 0: whole matrices
+  bool kernels = false;  ///< they run on a device, whose memory is looked at elsewhere
 };
+
+/// Memory that the kernel and the control group leave to a new process [bytes]; 0 where neither says.
+double available_bytes();
 
 /// Throws Refused where a size is negative or so large that operations and bytes leave 64 bits, for heads = 0 or d = 0,
 /// and for query heads that don't share the KV heads evenly.

@@ -6,9 +6,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "stages/common/options.hpp"
+#include "stages/common/npy.hpp"
 
 namespace flash::app {
 
@@ -24,6 +25,19 @@ void print(std::string_view text) {
 
 void print_json(const nlohmann::ordered_json& json) {
   print(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+void require_file_name(const std::string& file) {
+  std::error_code ignored;
+  if (std::filesystem::path(file).filename().empty() || std::filesystem::is_directory(file, ignored))
+    throw Refused(fmt::format("--out {} was asked, but it names a folder; name a file in it", file));
+}
+
+void write_file(const std::string& file, std::string_view text) {
+  const std::filesystem::path path(file);
+  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+  write_files(path.has_parent_path() ? path.parent_path() : ".",
+              {{path.filename().string(), Bytes(bytes, bytes + text.size())}});
 }
 
 nlohmann::ordered_json json_number(double value) {

@@ -13,6 +13,12 @@ void print(std::string_view text);
 /// The same for one JSON document, indented, with a line end.
 void print_json(const nlohmann::ordered_json& json);
 
+/// Throws Refused where --out names a folder rather than a file.
+void require_file_name(const std::string& file);
+
+/// `text` as the whole of a file, which is replaced or not touched. Throws Refused.
+void write_file(const std::string& file, std::string_view text);
+
 /// A JSON number, or "nan", "inf", "-inf", which JSON has no numbers for.
 nlohmann::ordered_json json_number(double value);
 

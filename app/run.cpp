@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands.hpp"
+#include "app/heading.hpp"
+#include "app/kernel_report.hpp"
 #include "app/output.hpp"
 #include "app/run_report.hpp"
 #include "app/steps.hpp"
@@ -63,6 +65,11 @@ void require_consistent(const RunCommand& c) {
         throw Refused(
             fmt::format("{} was asked with --count-only, which computes no values; leave one of them out", option));
   }
+  if (c.steps && c.problem.on != "cpu")
+    throw Refused(
+        fmt::format("--steps was asked with --on {}, but steps are the tiles of a CPU run; leave it out or take "
+                    "--on cpu",
+                    c.problem.on));
   if (c.steps && c.json)
     throw Refused("--steps was asked with --json, but steps are text for people; leave one of them out");
   std::error_code ignored;
@@ -86,7 +93,35 @@ void require_small(const Shape& s) {
 
 // ---- the command
 
-/// Runs, reports, and says whether the check passed.
+/// The law of a pass, or why there is none where kernels ran it.
+Law law_of_pass(const Asked& asked, const Pass& pass, const ProgramFacts& facts) {
+  if (asked.kernels && !asked.kernels->virtual_device) return {{}, false, "a GPU counts nothing; take --on vgpu"};
+  if (asked.kernels && !pass.blocks)
+    return {{},
+            false,
+            "in kernels without tiles each thread fetches its operands by itself, more often than the law has it"};
+  return law_of(pass, facts.law, asked.inputs, asked.options);
+}
+
+/// What was run, with everything that is to be said about it.
+Reported report(const Asked& asked, const RunResult& result, bool with_check) {
+  const Stage& stage = *asked.stage;
+  Reported r{asked,
+             result,
+             visible_pairs(asked.inputs, asked.options),
+             law_of_pass(asked, result.forward, stage.forward_facts),
+             {},
+             {}};
+  if (result.backward) r.backward = law_of_pass(asked, *result.backward, stage.backward_facts);
+  if (with_check) {
+    const bool stores_scores = stage.lse == "S";
+    const Reference exact = reference(asked.inputs, asked.options, asked.config.backward, stores_scores);
+    r.check = check(result.outputs, exact, asked.inputs, asked.options);
+  }
+  return r;
+}
+
+/// Runs, reports, and says whether all checks passed.
 Status execute(const RunCommand& c) {
   require_consistent(c);
   Asked asked = app::asked(c.problem);
@@ -95,31 +130,22 @@ Status execute(const RunCommand& c) {
     require_small(asked.inputs.shape);
     asked.config.observer = [&](const sim::Event& event) { steps.add(event); };
   }
-  const Stage& stage = *asked.stage;
-  const Inputs& in = asked.inputs;
-  const RunResult result = run(stage, in, asked.options, asked.config);
+  const RunResult result =
+      asked.kernels ? cuda::execute(*asked.kernels, asked.inputs, asked.options, asked.config.allow_nonfinite)
+                    : run(*asked.stage, asked.inputs, asked.options, asked.config);
+  const bool watched = asked.kernels && asked.kernels->virtual_device;
+  const std::string faults = watched ? reports_text(*asked.stage, *asked.kernels->virtual_device) : "";
+  const Reported reported = report(asked, result, c.problem.check && faults.empty());
 
-  Reported reported{asked,
-                    result,
-                    visible_pairs(in, asked.options),
-                    law_of(result.forward, stage.forward_facts.law, in, asked.options),
-                    {},
-                    {}};
-  if (result.backward) reported.backward = law_of(*result.backward, stage.backward_facts.law, in, asked.options);
-  if (c.problem.check) {
-    const bool stores_scores = stage.lse == "S";
-    const Reference exact = reference(in, asked.options, asked.config.backward, stores_scores);
-    reported.check = check(result.outputs, exact, in, asked.options);
-  }
-
-  if (!c.out.empty()) write_outputs(c.out, asked, result.outputs);
+  if (!c.out.empty() && faults.empty()) write_outputs(c.out, asked, result.outputs);
   if (c.json)
     print_json(run_json(reported));
   else
     print(!c.steps ? run_report(reported) : steps.text() + (reported.check ? check_report(*reported.check) : ""));
-  if (!reported.check || reported.check->pass()) return ok;
-  fmt::print(stderr, "flashsteps: {}\n", one_line(reported.check->message()));
-  return check_failed;
+  fmt::print(stderr, "{}", faults);
+  const bool failed = reported.check && !reported.check->pass();
+  if (failed) fmt::print(stderr, "flashsteps: {}\n", one_line(reported.check->message()));
+  return failed || !faults.empty() ? check_failed : ok;
 }
 
 }  // namespace
@@ -128,13 +154,11 @@ void add_run(CLI::App& program, int& status) {
   CLI::App* run = program.add_subcommand("run", "runs one stage on given or generated input and shows what it moved");
   const auto c = std::make_shared<RunCommand>();
   add_run_options(*run, c->problem);
-  const char* output = "Output";
-  run->add_flag("--check", c->problem.check, "compare with the fp64 oracle; exit status 1 beyond the tolerance")
-      ->group(output);
-  run->add_flag("--json", c->json, "one JSON document (docs/schema/run.schema.json)")->group(output);
-  run->add_flag("--steps", c->steps, "every tile and value of a small run, in order")->group(output);
-  add_text_option(*run, "--out", c->out, "DIR", "folder for o.npy, lse.npy and with --backward dq, dk, dv (and do)",
-                  output);
+  const Heading output(*run, "Output");
+  output.flag("--check", c->problem.check, "compare with the fp64 oracle; exit status 1 beyond the tolerance");
+  output.flag("--json", c->json, "one JSON document (docs/schema/run.schema.json)");
+  output.flag("--steps", c->steps, "every tile and value of a small run, in order");
+  output.text("--out", c->out, "DIR", "folder for o.npy, lse.npy and with --backward dq, dk, dv (and do)");
   run->footer("Example: flashsteps run 03 --n 256 --d 64 --causal --sram 64KiB --check");
   run->callback([c, &status] { status = execute(*c); });
 }

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "app/kernel_report.hpp"
 #include "app/ledger_json.hpp"
 #include "app/output.hpp"
 #include "app/run_report.hpp"
@@ -10,7 +11,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json budget_json(const Asked& asked) {
-  if (!asked.stage->forward.sram_bytes) return nullptr;
+  if (asked.kernels || !asked.stage->forward.sram_bytes) return nullptr;
   return asked.config.machine.budget == sim::Budget::strict ? "strict" : "paper";
 }
 
@@ -49,9 +50,17 @@ Json tiles_json(const std::optional<Blocks>& blocks) {
   return {{"br", blocks->Br}, {"bc", blocks->Bc}};
 }
 
-void add_pass(Json& json, const Pass& pass, const Law& law, const Asked& asked) {
-  json["ledger"] = ledger_json(pass.ledger, asked.config.machine.sram_bytes);
+/// `n`: 0 for the forward pass, 1 for the backward pass.
+void add_pass(Json& json, const Pass& pass, const Law& law, const Asked& asked, std::size_t n) {
+  if (!asked.kernels) {
+    json["ledger"] = ledger_json(pass.ledger, asked.config.machine.sram_bytes);
+    add_closed_form(json, law);
+    return;
+  }
+  const cuda::VirtualDevice* device = asked.kernels->virtual_device;
+  json["ledger"] = device ? counted_json(pass.ledger, *device, device->watched()[n]) : Json(nullptr);
   add_closed_form(json, law);
+  if (device) json["vgpu"] = vgpu_json(*device, device->watched()[n]);
 }
 
 Json check_json(const CheckResult& check) {
@@ -69,18 +78,20 @@ Json check_json(const CheckResult& check) {
 Json run_json(const Reported& run) {
   const RunResult& result = run.result;
   Json json = {{"stage", run.asked.stage->id},
-               {"on", "cpu"},
+               {"on", run.asked.on},
                {"dtype", name(run.asked.inputs.dtype)},
                {"problem", problem_json(run.asked)},
                {"tiles", tiles_json(result.forward.blocks)},
                {"visible_pairs", run.visible_pairs}};
-  if (!result.backward) {
-    add_pass(json, result.forward, run.forward, run.asked);
-  } else {  // under the strict budget each pass has tiles of its own
+  if (!run.asked.config.backward) {
+    add_pass(json, result.forward, run.forward, run.asked, 0);
+  } else {  // each pass has tiles of its own
     json["forward"] = {{"tiles", tiles_json(result.forward.blocks)}};
-    add_pass(json["forward"], result.forward, run.forward, run.asked);
+    add_pass(json["forward"], result.forward, run.forward, run.asked, 0);
+  }
+  if (result.backward) {
     json["backward"] = {{"tiles", tiles_json(result.backward->blocks)}};
-    add_pass(json["backward"], *result.backward, *run.backward, run.asked);
+    add_pass(json["backward"], *result.backward, *run.backward, run.asked, 1);
   }
   if (run.check) json["check"] = check_json(*run.check);
   json["seconds"] = result.seconds;

@@ -4,52 +4,17 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
-#include <functional>
 #include <utility>
 
 #include "app/arrays.hpp"
+#include "app/heading.hpp"
 #include "app/stage_name.hpp"
 
 namespace flash::app {
 namespace {
 
 // ---- values
-
-template <class T>
-struct PlainOf {
-  using Type = T;
-};
-template <class T>
-struct PlainOf<std::optional<T>> {
-  using Type = T;
-};
-template <class T>
-using Plain = typename PlainOf<T>::Type;
-
-/// All of `text` as a whole number.
-template <class Whole>
-Whole parse_whole(std::string_view option, std::string_view text) {
-  Whole value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc::result_out_of_range)
-    throw Refused(
-        fmt::format("{} was given \"{}\", which does not fit in 64 bits; give a smaller number", option, text));
-  if (error != std::errc() || end != text.data() + text.size())
-    throw Refused(fmt::format("{} was given \"{}\", which is not a {}; give a number in digits", option, text,
-                              std::is_signed_v<Whole> ? "whole number" : "whole number from 0 on"));
-  return value;
-}
-
-double parse_real(std::string_view option, std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
-    throw Refused(
-        fmt::format("{} was given \"{}\", which is not a finite number; give one such as 0.125", option, text));
-  return value;
-}
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -68,58 +33,12 @@ Format parse_dtype(std::string_view text) {
 }
 
 sim::Budget parse_budget(std::string_view text) {
-  if (text == "paper") return sim::Budget::paper;
+  if (text.empty() || text == "paper") return sim::Budget::paper;
   if (text == "strict") return sim::Budget::strict;
   throw Refused(fmt::format("the budget \"{}\" was asked, but there is no such budget; take paper or strict", text));
 }
 
-void require_cpu(std::string_view on) {
-  if (on == "cpu") return;
-  if (on == "vgpu")
-    throw Refused("a run on the virtual GPU was asked, but it waits for the kernels, not built yet; take --on cpu");
-  if (on == "gpu")
-    throw Refused("a run on a GPU was asked, but it waits for the kernels, not built yet; take --on cpu");
-  throw Refused(fmt::format("a run on \"{}\" was asked, but there is no such backend; take cpu", on));
-}
-
 // ---- options on the command line
-
-/// Options under one heading of the help. Numbers come as text: the whole of it must be one, and it must fit.
-class Heading {
- public:
-  Heading(CLI::App& command, const char* title) : command_(command), title_(title) {}
-
-  template <class Whole>  // Index, std::uint64_t or an optional of one
-  void whole(const std::string& name, Whole& to, const char* help) const {
-    option(name, "INT", help, [&to, name](const std::string& s) { to = parse_whole<Plain<Whole>>(name, s); });
-  }
-  template <class Real>  // double or an optional of it
-  void real(const std::string& name, Real& to, const char* help) const {
-    option(name, "X", help, [&to, name](const std::string& s) { to = parse_real(name, s); });
-  }
-  void text(const std::string& name, std::string& to, const char* type, const char* help) const {
-    add_text_option(command_, name, to, type, help, title_);
-  }
-  void flag(const std::string& name, bool& to, const char* help) const {
-    command_.add_flag(name, to, help)->group(title_);
-  }
-
-  /// Known, and refused by name rather than as a typing mistake.
-  void waits(const std::string& name, const char* type, const char* what) const {
-    option(name, type, what, [name, what](const std::string&) {
-      throw Refused(fmt::format("{} was asked, but {} wait for stage 05_fa2_partitioning, not built yet; leave it out",
-                                name, what));
-    });
-  }
-  void option(const std::string& name, const char* type, const char* help,
-              const std::function<void(const std::string&)>& take) const {
-    command_.add_option_function<std::string>(name, take, help)->type_name(type)->group(title_);
-  }
-
- private:
-  CLI::App& command_;
-  const char* title_;
-};
 
 void add_input_options(CLI::App& command, RunOptions& t) {
   const Heading input(command, "Input: files, sizes, or an example");
@@ -133,7 +52,7 @@ void add_input_options(CLI::App& command, RunOptions& t) {
   input.whole("--batch", t.batch, "sequences (1)");
   input.whole("--heads", t.heads, "query heads (1)");
   input.whole("--kv-heads", t.kv_heads, "key and value heads; they divide the query heads (as many)");
-  input.whole("--seed", t.seed, "of what is drawn (0); dO is drawn from seed + 1");
+  input.seed("--seed", t.seed, "of what is drawn (0); dO is drawn from seed + 1");
   input.text("--example", t.example, "NAME",
              "hand: N=4, d=2, scale 1, tiles 2 x 2; minilm: 12 heads of a real model, N=512, d=32");
   input.flag("--backward", t.backward, "the backward pass too: dQ, dK, dV");
@@ -152,14 +71,16 @@ void add_attention_options(CLI::App& command, RunOptions& t) {
                  "[N,Nk], [H,N,Nk] or [B,H,N,Nk], bool, uint8 or float32: nonzero may attend");
   attention.text("--block-mask", t.block_mask, "FILE", "[Tr,Tc], nonzero tiles are computed; needs --br and --bc");
   attention.real("--dropout", t.dropout, "probability to drop an entry of P (0)");
-  attention.whole("--dropout-seed", t.dropout_seed, "of the dropout (0)");
+  attention.seed("--dropout-seed", t.dropout_seed, "of the dropout (0)");
   attention.flag("--allow-nonfinite", t.allow_nonfinite, "take NaN and infinity: rows that see one become NaN");
 }
 
 void add_machine_options(CLI::App& command, RunOptions& t) {
   const Heading machine(command, "Machine");
-  machine.text("--on", t.on, "NAME", "where it runs: cpu (vgpu and gpu are not built yet)");
-  machine.text("--dtype", t.dtype, "NAME", "fp64, fp32 (default), fp16 or bf16; sums are kept in fp32");
+  machine.text("--on", t.on, "NAME",
+               "where it runs: cpu, or the stage's kernels on vgpu, the virtual GPU that checks and counts, or gpu");
+  machine.text("--dtype", t.dtype, "NAME",
+               "fp64, fp32 (default of the cpu), fp16 (of kernels) or bf16; sums are kept in fp32");
   machine.text("--sram", t.sram, "SIZE",
                "of one worker's SRAM (64KiB): bytes, or with B, KiB = KB = 1024 bytes, MiB, GiB, el = elements");
   machine.text("--budget", t.budget, "NAME",
@@ -168,22 +89,33 @@ void add_machine_options(CLI::App& command, RunOptions& t) {
   machine.whole("--bc", t.bc, "columns of a tile (keys)");
   machine.flag("--first-touch", t.first_touch, "03: the first visit makes O, l, m; none are initialised in HBM");
   machine.flag("--count-only", t.count_only, "the same loops, counted without arithmetic");
-  machine.flag("--deterministic", t.deterministic, "the same bits every time: stages 01 to 04 always give them");
+  machine.flag("--deterministic", t.deterministic,
+               "the same bits every time: given always, but on a gpu for dK and dV of grouped queries");
+  machine.text("--completion", t.completion, "WHEN",
+               "vgpu: when asynchronous copies become visible: early, late (default) or random");
+  machine.seed("--vgpu-seed", t.vgpu_seed, "vgpu: of the order in which warps run (1); 0: in turn");
+  machine.whole("--device", t.device, "gpu: which one (0)");
 }
 
 void add_waiting_options(CLI::App& command) {
   const Heading later(command, "Options that wait for a later stage of the work");
-  later.waits("--cu-seqlens-q", "FILE", "sequences of several lengths");
-  later.waits("--cu-seqlens-k", "FILE", "sequences of several lengths");
-  later.waits("--page-table", "FILE", "paged keys and values");
-  later.waits("--page-size", "INT", "paged keys and values");
-  later.waits("--seqlens", "FILE", "paged keys and values");
-  later.waits("--append-k", "FILE", "growing caches");
-  later.waits("--append-v", "FILE", "growing caches");
-  later.waits("--rotary", "X", "rotary positions");
-  later.waits("--l2", "SIZE", "counts of an L2 cache");
+  const auto waits = [&](const std::string& name, const char* type, const char* what) {
+    later.option(name, type, what, [name, what](const std::string&) {  // refused by name, not as a typing mistake
+      throw Refused(fmt::format("{} was asked, but {} wait for stage 05_fa2_partitioning, not built yet; leave it out",
+                                name, what));
+    });
+  };
+  waits("--cu-seqlens-q", "FILE", "sequences of several lengths");
+  waits("--cu-seqlens-k", "FILE", "sequences of several lengths");
+  waits("--page-table", "FILE", "paged keys and values");
+  waits("--page-size", "INT", "paged keys and values");
+  waits("--seqlens", "FILE", "paged keys and values");
+  waits("--append-k", "FILE", "growing caches");
+  waits("--append-v", "FILE", "growing caches");
+  waits("--rotary", "X", "rotary positions");
+  waits("--l2", "SIZE", "counts of an L2 cache");
   later.option("--splits", "INT", "parts of the keys that are worked on apart (1)", [](const std::string& s) {
-    if (parse_whole<Index>("--splits", s) != 1)
+    if (parse_index("--splits", s) != 1)
       throw Refused(
           fmt::format("--splits {} was asked, but split keys wait for stage 05_fa2_partitioning, not built yet; "
                       "take --splits 1",
@@ -240,22 +172,17 @@ void set_blocks(const RunOptions& t, const Stage& stage, Options& o) {
   o.bc = *t.bc;
 }
 
-}  // namespace
-
-void add_text_option(CLI::App& command, const std::string& name, std::string& to, const char* type, const char* help,
-                     const char* group) {
-  command
-      .add_option_function<std::string>(
-          name,
-          [&to, name](const std::string& s) {
-            if (s.empty())
-              throw Refused(fmt::format("{} was given nothing; give a value or leave the option out", name));
-            to = s;
-          },
-          help)
-      ->type_name(type)
-      ->group(group);
+/// Atomics add up dK and dV of grouped queries, on a GPU in any order.
+void require_deterministic(const Asked& asked) {
+  const Shape& s = asked.inputs.shape;
+  if (asked.config.backward && s.heads != s.kv_heads)
+    throw Refused(
+        fmt::format("--deterministic was asked of a backward pass with {} query heads for {} KV heads, but on a "
+                    "GPU these add to dK and dV in any order; take --on vgpu or --on cpu",
+                    s.heads, s.kv_heads));
 }
+
+}  // namespace
 
 Index parse_sram(std::string_view text, Format dtype) {
   std::size_t digits = 0;
@@ -269,7 +196,7 @@ Index parse_sram(std::string_view text, Format dtype) {
   constexpr Index largest = Index(1) << 40;
   for (const auto& [known, bytes] : units) {
     if (digits == 0 || unit != known) continue;
-    const Index count = parse_whole<Index>("--sram", text.substr(0, digits));
+    const Index count = parse_index("--sram", text.substr(0, digits));
     if (count < 1 || count > largest / bytes)
       throw Refused(
           fmt::format("--sram {} was asked, but an SRAM has from 1 byte to 1024 GiB; take one of those", text));
@@ -287,8 +214,7 @@ Window parse_window(std::string_view text) {
   if (sides != 2 || comma == 0 || comma + 1 == text.size())
     throw Refused(
         fmt::format("--window was given \"{}\"; give two sides such as 16,0, a negative one for no limit", text));
-  return {parse_whole<std::int64_t>("--window", text.substr(0, comma)),
-          parse_whole<std::int64_t>("--window", text.substr(comma + 1))};
+  return {parse_index("--window", text.substr(0, comma)), parse_index("--window", text.substr(comma + 1))};
 }
 
 void add_run_options(CLI::App& command, RunOptions& typed) {
@@ -302,12 +228,17 @@ void add_run_options(CLI::App& command, RunOptions& typed) {
 Asked asked(const RunOptions& typed) {
   Asked result;
   result.stage = &stage_named(typed.stage);
-  require_cpu(typed.on);
-  const Format dtype = parse_dtype(typed.dtype);
+  result.on = typed.on;
+  const std::optional<cuda::Backend> backend = parse_backend(typed.on);
+  const Format dtype = parse_dtype(!typed.dtype.empty() ? typed.dtype : backend ? "fp16" : "fp32");
   result.inputs.dtype = dtype;
   result.seed = typed.seed;
   result.options = attention_options(typed, dtype);
-  set_blocks(typed, *result.stage, result.options);
+  require_own_options(typed, backend);
+  if (backend)
+    result.kernels = open_kernels(typed, *result.stage, *backend);
+  else
+    set_blocks(typed, *result.stage, result.options);
 
   sim::MachineConfig& machine = result.config.machine;
   machine.sram_bytes = parse_sram(typed.sram.empty() ? "64KiB" : typed.sram, dtype);
@@ -319,6 +250,7 @@ Asked asked(const RunOptions& typed) {
 
   read_problem(typed, result);
   if (!typed.block_mask.empty()) read_block_mask(typed.block_mask, result);
+  if (backend == cuda::Backend::gpu && typed.deterministic) require_deterministic(result);
   return result;
 }
 

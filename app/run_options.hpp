@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "app/backend.hpp"
 #include "stages/common/run.hpp"
 
 namespace flash::app {
@@ -17,28 +18,32 @@ struct RunOptions {
   std::string example;
   std::optional<Index> n, nk, d, dv, batch, heads, kv_heads, br, bc;
   std::uint64_t seed = 0;
-  std::string on = "cpu", dtype = "fp32", budget = "paper";
-  std::string sram;  ///< 64KiB where empty
+  std::string on = "cpu";
+  std::string dtype;   ///< fp32 where empty; kernels: fp16
+  std::string budget;  ///< paper where empty
+  std::string sram;    ///< 64KiB where empty
   std::string window;
   double softcap = 0, dropout = 0;
   std::optional<double> scale;
   std::uint64_t dropout_seed = 0;
   bool backward = false, causal = false, first_touch = false, count_only = false, allow_nonfinite = false;
   bool deterministic = false;  ///< nothing to do: stages 01 to 04 always are
-  bool check = false;          ///< not the problem's, but it takes memory
+  std::string completion;      ///< of the virtual GPU's asynchronous instructions; late where empty
+  std::optional<std::uint64_t> vgpu_seed;
+  std::optional<Index> device;
+  bool check = false;     ///< not the problem's, but it takes memory
+  bool timeline = false;  ///< the virtual GPU keeps one, for a trace
 };
 
 /// Adds STAGE and the options to `command`; those of later stages too, which are refused by name when used.
 void add_run_options(CLI::App& command, RunOptions& typed);
 
-/// An option that takes a text into `to`; an empty one is refused.
-void add_text_option(CLI::App& command, const std::string& name, std::string& to, const char* type, const char* help,
-                     const char* group);
-
 /// A problem that can be run.
 struct Asked {
   const Stage* stage = nullptr;
-  Inputs inputs;  ///< in count-only mode without the arrays that would have been drawn
+  std::string on;
+  std::optional<cuda::Kernels> kernels;  ///< nothing on the CPU
+  Inputs inputs;                         ///< in count-only mode without the arrays that would have been drawn
   Options options;
   RunConfig config;
   std::string source;  ///< "files", "generated", "hand" or "minilm"

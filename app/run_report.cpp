@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "app/kernel_report.hpp"
 #include "app/ledger_json.hpp"
 #include "app/output.hpp"
 
@@ -40,8 +41,9 @@ std::string features(const Asked& asked) {
 std::string problem_text(const Reported& run) {
   const Asked& asked = run.asked;
   const Shape& s = asked.inputs.shape;
-  std::string text = fmt::format("stage {}, {}, {} on the CPU{}\n", asked.stage->id,
+  std::string text = fmt::format("stage {}, {}, {} on {}{}\n", asked.stage->id,
                                  run.result.backward ? "forward and backward" : "forward", name(asked.inputs.dtype),
+                                 asked.kernels ? asked.kernels->device->name() : "the CPU",
                                  asked.config.machine.count_only ? ", counted without arithmetic" : "");
   text += fmt::format("  problem      {}, {}, {}; {}, {}; d = {}, dv = {} channels; input: {}\n",
                       plural(s.batch, "sequence"), plural(s.heads, "query head"), plural(s.kv_heads, "KV head"),
@@ -68,6 +70,10 @@ std::string hbm_text(const sim::Ledger& ledger) {
 }
 
 std::string tiles_text(const Pass& pass, const Asked& asked) {
+  if (asked.kernels)
+    return pass.blocks ? fmt::format("  tiles        Br = {} query rows, Bc = {} keys: the kernels'\n", pass.blocks->Br,
+                                     pass.blocks->Bc)
+                       : "  tiles        the kernels have none\n";
   const Index capacity = asked.config.machine.sram_bytes, element = bytes_per_element(asked.inputs.dtype);
   const std::string M = fmt::format("M = {} elements = {} bytes", grouped(capacity / element), grouped(capacity));
   if (!pass.blocks) return "  tiles        none: each pass works on whole matrices\n";
@@ -104,15 +110,25 @@ std::string lines_text(const sim::Ledger& ledger) {
   return text;
 }
 
-std::string pass_text(const char* title, const Pass& pass, const Law& law, const Asked& asked) {
+std::string extra_text(const sim::Ledger& ledger) {
+  std::string tensors;
+  for (const auto& [tensor, info] : ledger.extra_hbm()) tensors += (tensors.empty() ? ": " : ", ") + tensor;
+  return fmt::format("  extra HBM    {} elements, {} bytes beyond inputs and outputs{}\n",
+                     grouped(ledger.extra_elements()), grouped(ledger.extra_bytes()), tensors);
+}
+
+/// `n`: 0 for the forward pass, 1 for the backward pass.
+std::string pass_text(std::size_t n, const Pass& pass, const Law& law, const Asked& asked) {
   const sim::Ledger& ledger = pass.ledger;
   const sim::Flops& flops = ledger.flops();
-  std::string extra;
-  for (const auto& [tensor, info] : ledger.extra_hbm()) extra += (extra.empty() ? ": " : ", ") + tensor;
-  return fmt::format("\n{}\n", title) + tiles_text(pass, asked) + hbm_text(ledger) + law_text(law, ledger) +
-         fmt::format("  extra HBM    {} elements, {} bytes beyond inputs and outputs{}\n",
-                     grouped(ledger.extra_elements()), grouped(ledger.extra_bytes()), extra) +
-         sram_text(pass, asked) +
+  const std::string tiles = fmt::format("\n{}\n", n == 0 ? "forward" : "backward") + tiles_text(pass, asked);
+  if (asked.kernels) {
+    const cuda::VirtualDevice* device = asked.kernels->virtual_device;
+    if (!device) return tiles;
+    return tiles + hbm_text(ledger) + law_text(law, ledger) + extra_text(ledger) +
+           vgpu_text(*device, device->watched()[n]);
+  }
+  return tiles + hbm_text(ledger) + law_text(law, ledger) + extra_text(ledger) + sram_text(pass, asked) +
          fmt::format("  operations   {} FLOPs in products, {} exps, {} others\n\n", grouped(flops.matmul),
                      grouped(flops.exp), grouped(flops.other)) +
          lines_text(ledger);
@@ -131,10 +147,10 @@ std::string check_report(const CheckResult& check) {
 
 std::string run_report(const Reported& run) {
   std::string text = problem_text(run);
-  text += pass_text("forward", run.result.forward, run.forward, run.asked);
-  if (run.result.backward) text += pass_text("backward", *run.result.backward, *run.backward, run.asked);
+  text += pass_text(0, run.result.forward, run.forward, run.asked);
+  if (run.result.backward) text += pass_text(1, *run.result.backward, *run.backward, run.asked);
   if (run.check) text += check_report(*run.check);
-  return text + fmt::format("\n{:.3f} s in the stage\n", run.result.seconds);
+  return text + fmt::format("\n{:.3g} s in the stage\n", run.result.seconds);
 }
 
 }  // namespace flash::app

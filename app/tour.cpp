@@ -12,6 +12,7 @@
 #include "app/ledger_json.hpp"
 #include "app/output.hpp"
 #include "app/table.hpp"
+#include "app/tour_kernels.hpp"
 #include "stages/common/check.hpp"
 #include "stages/common/draw.hpp"
 
@@ -158,7 +159,7 @@ std::string memory_text(const std::vector<MemoryRow>& rows) {
   return table.text();
 }
 
-std::string text(const Tour& tour, const std::vector<MemoryRow>& memory) {
+std::string text(const Tour& tour, const std::vector<MemoryRow>& memory, const KernelTour& kernels) {
   const Shape& s = tour.inputs.shape;
   const Index sram = tour.config.machine.sram_bytes, M = sram / bytes_per_element(tour.inputs.dtype);
   return paragraph(
@@ -174,8 +175,8 @@ std::string text(const Tour& tour, const std::vector<MemoryRow>& memory) {
          table_text(tour.backward, "max |Δ|", sram) + failures(tour.backward) + "\n" + words_text(tour.backward) +
          fmt::format("\nWhat has to be kept in HBM beside Q, K, V and O: d = {}, {}\n", memory.front().problem.d,
                      name(memory.front().problem.dtype)) +
-         memory_text(memory) +
-         "01 grows as N², 04 as N. Next: ./flashsteps why 03, ./flashsteps diff 02 03, ./flashsteps theorem2\n";
+         memory_text(memory) + "01 grows as N², 04 as N.\n\n" + text(kernels) +
+         "\nNext: ./flashsteps why 03, ./flashsteps diff 02 03, ./flashsteps theorem2, ./flashsteps run 03 --on vgpu\n";
 }
 
 // ---- JSON
@@ -204,7 +205,7 @@ Json stops_json(const std::vector<Stop>& stops, Index sram_bytes) {
   return all;
 }
 
-Json json(const Tour& tour, const std::vector<MemoryRow>& memory) {
+Json json(const Tour& tour, const std::vector<MemoryRow>& memory, const KernelTour& kernels) {
   const Shape& s = tour.inputs.shape;
   const Index sram = tour.config.machine.sram_bytes;
   Json rows = Json::array();
@@ -225,18 +226,20 @@ Json json(const Tour& tour, const std::vector<MemoryRow>& memory) {
             {"sram_bytes", sram}}},
           {"forward", stops_json(tour.forward, sram)},
           {"backward", stops_json(tour.backward, sram)},
-          {"memory", rows}};
+          {"memory", rows},
+          {"kernels", json(kernels)}};
 }
 
 int run_tour(bool as_json) {
   const Tour tour = make_tour();
   const std::vector<MemoryRow> memory = memory_arithmetic();
+  const KernelTour kernels = make_kernel_tour();
   if (as_json)
-    print_json(json(tour, memory));
+    print_json(json(tour, memory, kernels));
   else
-    print(text(tour, memory));
-  return std::ranges::all_of(tour.forward, &Stop::ok) && std::ranges::all_of(tour.backward, &Stop::ok) ? ok
-                                                                                                       : check_failed;
+    print(text(tour, memory, kernels));
+  const bool stages_ok = std::ranges::all_of(tour.forward, &Stop::ok) && std::ranges::all_of(tour.backward, &Stop::ok);
+  return stages_ok && kernels.ok() ? ok : check_failed;
 }
 
 }  // namespace

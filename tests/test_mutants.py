@@ -78,7 +78,8 @@ def wanted(program, stages):
     """The objects that a test program is made of; its archives' members among them where it may need them."""
     app = any(path.startswith("app/") for path in dependencies().get(f"tests/CMakeFiles/{program}.dir/{program}.cpp.o", ()))
     folders = ["CMakeFiles/flash_memory.dir/", "CMakeFiles/flash_theory.dir/", "CMakeFiles/flash_stages.dir/",
-               f"tests/CMakeFiles/{program}.dir/"] + (["CMakeFiles/flash_app.dir/"] if app else [])
+               "CMakeFiles/flash_host.dir/", f"tests/CMakeFiles/{program}.dir/"]
+    folders += ["CMakeFiles/flash_app.dir/"] if app else []
     return [o for o in compile_commands() if any(o.startswith(f) for f in folders) and not left_out(o, stages)]
 
 
@@ -124,7 +125,7 @@ class Mutant:
 
     def copy_and_patch(self):
         shutil.rmtree(self.folder, ignore_errors=True)
-        for part in ("app", "sim", "stages", "tests"):
+        for part in ("app", "cuda", "sim", "stages", "tests"):
             shutil.copytree(ROOT / part, self.tree / part, ignore=shutil.ignore_patterns("mutants", "__pycache__"))
         done = sh(["patch", "-p1", "--fuzz=0", "--no-backup-if-mismatch", "-i", self.patch], cwd=self.tree)
         if done.returncode != 0:

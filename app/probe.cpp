@@ -1,0 +1,235 @@
+// `probe`: what this build can run on this machine, and where it can't, why.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "app/backend.hpp"
+#include "app/commands.hpp"
+#include "app/lesson.hpp"
+#include "app/output.hpp"
+#include "app/table.hpp"
+
+namespace flash::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using cuda::Backend;
+
+constexpr std::size_t columns = 120;
+constexpr Format dtypes[] = {Format::fp64, Format::fp32, Format::fp16, Format::bf16};
+
+// ---- the machine
+
+#ifdef __clang__
+constexpr const char* kCompiler = "clang " __clang_version__;
+#else
+constexpr const char* kCompiler = "g++ " __VERSION__;
+#endif
+
+struct Machine {
+  std::string system;                 ///< "Linux x86_64"
+  std::string vgpu_lacks, gpu_lacks;  ///< why there is none; empty: there is one
+  const cuda::Cuda* cuda = nullptr;   ///< of the build
+  std::string driver;
+  std::vector<cuda::GpuFacts> gpus;
+};
+
+void look_for_gpus(Machine& m) {
+  m.cuda = cuda::find_cuda();
+  if (m.cuda) m.driver = driver_text(*m.cuda);
+  try {
+    const int count = find_gpus().count;
+    for (int n = 0; n < count; ++n) m.gpus.push_back(m.cuda->facts(n));
+  } catch (const std::exception& error) {
+    m.gpu_lacks = error.what();
+  }
+}
+
+Machine look() {
+  Machine m;
+  utsname name{};
+  uname(&name);
+  m.system = fmt::format("{} {}", name.sysname, name.machine);
+  if (!cuda::has_kernels(Backend::vgpu))
+    m.vgpu_lacks = "this build has no kernels for it, which takes Linux on x86-64 and g++ 12 or clang 15";
+  look_for_gpus(m);
+  return m;
+}
+
+// ---- programs
+
+/// One program of a stage on one backend: what it takes, or why it can't run.
+struct Runs {
+  std::string why_not;
+  std::vector<Format> dtypes;
+  std::vector<int> head_sizes;  ///< empty: any
+  std::vector<std::string> options;
+};
+
+struct ProgramRow {
+  Step step;
+  Runs cpu, vgpu, gpu;
+};
+
+Runs kernel_runs(const Step& step, Backend backend, const Machine& machine) {
+  const std::string& lacks = backend == Backend::vgpu ? machine.vgpu_lacks : machine.gpu_lacks;
+  const cuda::Module* module = nullptr;
+  try {
+    module = cuda::find_module(backend, step.stage->id, name(step.direction));
+  } catch (const Refused& refused) {
+    return {refused.what(), {}, {}, {}};
+  }
+  if (!lacks.empty()) return {lacks, {}, {}, {}};
+  if (!module) return {"no kernels are written for it", {}, {}, {}};
+  if (backend == Backend::gpu && cuda::arch(*module) > machine.gpus.front().arch)
+    return {fmt::format("its kernels need sm_{} or newer", cuda::arch(*module)), {}, {}, {}};
+  return {"", {Format::fp16}, cuda::head_sizes(*module), cuda::options_taken(*module)};
+}
+
+std::vector<ProgramRow> programs(const Machine& machine) {
+  std::vector<ProgramRow> rows;
+  for (const Stage& stage : stages())
+    for (const Direction direction : {Direction::forward, Direction::backward}) {
+      const Step step{&stage, direction};
+      Runs cpu{"", {std::begin(dtypes), std::end(dtypes)}, {}, stage.options};
+      if (direction == Direction::backward && !stage.has_backward()) {
+        const std::string why = "the stage has no backward pass";
+        rows.push_back({step, {why, {}, {}, {}}, {why, {}, {}, {}}, {why, {}, {}, {}}});
+        continue;
+      }
+      rows.push_back({step, cpu, kernel_runs(step, Backend::vgpu, machine), kernel_runs(step, Backend::gpu, machine)});
+    }
+  return rows;
+}
+
+// ---- text
+
+std::string names(const std::vector<Format>& formats) {
+  std::vector<std::string_view> words;
+  for (const Format format : formats) words.push_back(name(format));
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+std::string cell(const Runs& runs) {
+  if (!runs.why_not.empty()) return "no";
+  return names(runs.dtypes) + (runs.head_sizes.empty() ? "" : fmt::format(", d {}", fmt::join(runs.head_sizes, " ")));
+}
+
+/// Each reason once, with the programs and backends that it holds for.
+std::string reasons(const std::vector<ProgramRow>& rows) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> found;
+  for (const ProgramRow& row : rows)
+    for (const auto& [backend, runs] : {std::pair{"cpu", &row.cpu}, {"vgpu", &row.vgpu}, {"gpu", &row.gpu}}) {
+      if (runs->why_not.empty()) continue;
+      const std::string who = fmt::format("{} {} on {}", row.step.stage->number(), name(row.step.direction), backend);
+      const auto same =
+          std::ranges::find(found, runs->why_not, &std::pair<std::string, std::vector<std::string>>::first);
+      (same != found.end() ? *same : found.emplace_back(runs->why_not, std::vector<std::string>{}))
+          .second.push_back(who);
+    }
+  std::string text;
+  for (const auto& [why, who] : found)
+    text += paragraph("no: ", fmt::format("{}: {}", fmt::join(who, ", "), why), columns);
+  return text;
+}
+
+std::string options_text(const std::vector<ProgramRow>& rows) {
+  std::string text;
+  for (const ProgramRow& row : rows)
+    for (const auto& [backend, runs] : {std::pair{"cpu", &row.cpu}, {"vgpu", &row.vgpu}, {"gpu", &row.gpu}})
+      if (runs->why_not.empty())
+        text += paragraph(fmt::format("{} {:8} {:4}  ", row.step.stage->number(), name(row.step.direction), backend),
+                          fmt::format("{}", fmt::join(runs->options, ", ")), columns);
+  return text;
+}
+
+std::string gpu_text(const cuda::GpuFacts& gpu) {
+  return fmt::format("{} (sm_{}): {} SMs, {} of memory, {} of L2, {} of shared memory a CTA", gpu.name, gpu.arch,
+                     gpu.sms, decimal_bytes(static_cast<Index>(gpu.memory_bytes)),
+                     decimal_bytes(static_cast<Index>(gpu.l2_bytes)),
+                     binary_bytes(static_cast<Index>(gpu.smem_per_cta)));
+}
+
+std::string text(const Machine& m, const std::vector<ProgramRow>& rows) {
+  std::string all = fmt::format("host         {}; built by {}\n", m.system, kCompiler);
+  all += fmt::format("virtual GPU  {}\n", m.vgpu_lacks.empty() ? "yes" : "no: " + m.vgpu_lacks);
+  all += fmt::format(
+      "CUDA         {}\n",
+      m.cuda ? fmt::format("in this build: {}, {}", m.cuda->compiler, m.cuda->built_for) : "not in this build");
+  if (m.cuda) all += fmt::format("driver       {}\n", m.driver);
+  for (const cuda::GpuFacts& gpu : m.gpus) all += fmt::format("GPU          {}\n", gpu_text(gpu));
+  if (m.gpus.empty()) all += paragraph("GPU          ", "none: " + m.gpu_lacks, columns);
+  Table table;
+  table.column("stage", "", Table::Align::left).column("", "", Table::Align::left);
+  for (const char* backend : {"cpu", "vgpu", "gpu"}) table.column(backend, "", Table::Align::left);
+  for (const ProgramRow& row : rows)
+    table.row(
+        {row.step.stage->id, std::string(name(row.step.direction)), cell(row.cpu), cell(row.vgpu), cell(row.gpu)});
+  return all + "\n" + table.text() + reasons(rows) + "\nOptions that they take\n" + options_text(rows);
+}
+
+// ---- JSON
+
+Json json(const Runs& runs) {
+  Json formats = Json::object();
+  for (const Format format : dtypes) {
+    const bool taken = std::ranges::find(runs.dtypes, format) != runs.dtypes.end();
+    Json& entry = formats[std::string(name(format))];
+    entry["runs"] = taken;
+    if (!taken) entry["why"] = runs.why_not.empty() ? "the kernels take fp16" : runs.why_not;
+  }
+  return {{"dtypes", formats},
+          {"head_sizes", runs.head_sizes.empty() ? Json(nullptr) : Json(runs.head_sizes)},
+          {"options", runs.options}};
+}
+
+Json json(const Machine& m) {
+  Json gpus = Json::array();
+  for (const cuda::GpuFacts& gpu : m.gpus)
+    gpus.push_back({{"name", gpu.name},
+                    {"arch", fmt::format("sm_{}", gpu.arch)},
+                    {"sms", gpu.sms},
+                    {"memory_bytes", gpu.memory_bytes},
+                    {"l2_bytes", gpu.l2_bytes},
+                    {"smem_per_cta_bytes", gpu.smem_per_cta}});
+  Json vgpu = {{"runs", m.vgpu_lacks.empty()}}, gpu = {{"runs", m.gpu_lacks.empty()}};
+  if (!m.vgpu_lacks.empty()) vgpu["why"] = m.vgpu_lacks;
+  if (!m.gpu_lacks.empty()) gpu["why"] = m.gpu_lacks;
+  return {{"host", {{"system", m.system}, {"compiler", kCompiler}}},
+          {"vgpu", vgpu},
+          {"gpu", gpu},
+          {"cuda", m.cuda ? Json{{"compiler", m.cuda->compiler}, {"built_for", m.cuda->built_for}, {"driver", m.driver}}
+                          : Json(nullptr)},
+          {"gpus", gpus}};
+}
+
+void probe(bool as_json) {
+  const Machine machine = look();
+  const std::vector<ProgramRow> rows = programs(machine);
+  if (!as_json) return print(text(machine, rows));
+  Json document = json(machine), list = Json::array();
+  for (const ProgramRow& row : rows)
+    list.push_back({{"stage", row.step.stage->id},
+                    {"direction", name(row.step.direction)},
+                    {"cpu", json(row.cpu)},
+                    {"vgpu", json(row.vgpu)},
+                    {"gpu", json(row.gpu)}});
+  document["programs"] = list;
+  print_json(document);
+}
+
+}  // namespace
+
+void add_probe(CLI::App& program, int&) {
+  const auto as_json = std::make_shared<bool>(false);
+  CLI::App* command = program.add_subcommand("probe", "what this machine can run: stages, backends, dtypes, options");
+  command->add_flag("--json", *as_json, "one JSON document (docs/schema/probe.schema.json)");
+  command->callback([as_json] { probe(*as_json); });
+}
+
+}  // namespace flash::app

@@ -1,0 +1,183 @@
+#include "cuda/common/execute.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "cuda/common/on_device.hpp"
+#include "cuda/common/tensors.hpp"
+#include "cuda/common/virtual_device.hpp"
+#include "stages/common/around_run.hpp"
+// Last: it brings CUDA's words.
+#include "cuda/common/module.hpp"
+
+namespace flash::cuda {
+namespace {
+
+const Module* require_module(const Stage& stage, Backend backend, const char* direction) {
+  if (const Module* module = find_module(backend, stage.id, direction)) return module;
+  if (backend == Backend::vgpu && !has_kernels(backend))
+    throw Refused(
+        "a run on the virtual GPU was asked, but this build has no kernels for it, which takes Linux on x86-64 "
+        "and g++ 12 or clang 15; take --on cpu");
+  throw Refused(fmt::format("the {} kernels of stage {} were asked, but this build has none; take --on cpu", direction,
+                            stage.id));
+}
+
+/// What the virtual GPU counted, in elements of each tensor.
+sim::Ledger ledger_of(const gpu::Counts& counts, const Shape& shape) {
+  sim::Ledger ledger;
+  sim::Tally tally;
+  const std::vector<Tensor> all = tensors(shape);
+  for (const Tensor& t : all) {
+    const auto found = counts.tensors.find(t.info.name);
+    if (found == counts.tensors.end()) continue;
+    const auto count = [&](sim::Access access, std::uint64_t bytes) {
+      if (bytes > 0)
+        tally.count(t.info, access, static_cast<Index>(bytes) / bytes_per_element(t.info.format),
+                    std::source_location::current());
+    };
+    count(sim::Access::read, found->second.read);
+    count(sim::Access::write, found->second.written);
+    count(sim::Access::rmw, found->second.rmw);
+  }
+  ledger.add(tally);
+  return ledger;
+}
+
+/// One pass. False where the virtual GPU had something to report.
+bool run_pass(const Kernels& k, const Module& module, const OnDevice& memory, const Shape& shape, Pass& pass,
+              double& seconds) {
+  pass.blocks = tiles(module, shape.d);
+  seconds += k.device->run(module, memory.problem(), 1);
+  if (!k.virtual_device) return true;
+  const Watched& watched = k.virtual_device->watched().back();
+  pass.ledger = ledger_of(watched.counts, shape);
+  return watched.reports.empty();
+}
+
+std::vector<double> halves(const OnDevice& memory, const char* tensor) {
+  const auto values = memory.read<Eigen::half>(tensor);
+  return {values.begin(), values.end()};
+}
+
+std::vector<double> lse_of(const Stage& stage, const Inputs& in, const Options& o, const OnDevice& memory) {
+  if (stage.lse == "l and m") return lse_of_l_and_m(memory.read<float>("l"), memory.read<float>("m"));
+  if (stage.lse == "S") return lse_of_scores(stage, in, o, memory.read<Eigen::half>("S"));
+  const auto values = memory.read<float>("LSE");
+  return {values.begin(), values.end()};
+}
+
+RunResult run_finite(const Kernels& k, const Inputs& in, const Options& o) {
+  const OnDevice memory(*k.device, in, o, tensors_of(modules(k), !in.slopes.empty()));
+  RunResult result;
+  if (!run_pass(k, *k.forward, memory, in.shape, result.forward, result.seconds)) return result;
+  Outputs out;
+  out.lse = lse_of(*k.stage, in, o, memory);
+  refuse_overflow(in, o, out.lse);
+  out.o = halves(memory, "O");
+  if (k.backward) {
+    if (!run_pass(k, *k.backward, memory, in.shape, result.backward.emplace(), result.seconds)) return result;
+    out.dq = halves(memory, "dQ");
+    out.dk = halves(memory, "dK");
+    out.dv = halves(memory, "dV");
+  }
+  refuse_infinite_outputs(*k.stage, in, out);
+  result.outputs = std::move(out);
+  return result;
+}
+
+}  // namespace
+
+Kernels find_kernels(const Stage& stage, Backend backend, bool backward) {
+  require_direction(stage, backward);
+  Kernels k;
+  k.stage = &stage;
+  k.forward = require_module(stage, backend, "forward");
+  if (backward) k.backward = require_module(stage, backend, "backward");
+  return k;
+}
+
+std::vector<const Module*> modules(const Kernels& k) {
+  if (!k.backward) return {k.forward};
+  return {k.forward, k.backward};
+}
+
+int arch(const Module& module) { return module.arch; }
+
+int arch(const Kernels& k) { return std::max(k.forward->arch, k.backward ? k.backward->arch : 0); }
+
+std::vector<int> head_sizes(const Module& module) {
+  constexpr int largest = 512;
+  std::vector<int> sizes;
+  Problem empty{};  // its grids are empty: nothing is launched, but what the launcher doesn't take it refuses
+  empty.heads = empty.kv_heads = 1;
+  for (empty.d = 1; empty.d <= largest; ++empty.d) try {
+      module.launch(empty, nullptr);
+      sizes.push_back(empty.d);
+    } catch (const std::exception&) {
+    }
+  return sizes;
+}
+
+std::vector<std::string> options_taken(const Module& module) {
+  std::istringstream words(module.options);
+  std::vector<std::string> options;
+  for (std::string option; words >> option;) options.push_back(option);
+  return options;
+}
+
+std::optional<Blocks> tiles(const Module& module, Index d) {
+  const TileShape shape = module.tiles(static_cast<int>(d));
+  if (shape.Br == 0) return std::nullopt;
+  return Blocks{shape.Br, shape.Bc};
+}
+
+void require_taken(const Kernels& k, const Inputs& in, const Options& o) {
+  const std::string& stage = k.stage->id;
+  const Shape& s = in.shape;
+  if (in.dtype != Format::fp16)
+    throw Refused(fmt::format("{} was asked of the kernels of stage {}, which take fp16; take --dtype fp16 or --on cpu",
+                              name(in.dtype), stage));
+  if (s.d != s.dv)
+    throw Refused(
+        fmt::format("d = {} and dv = {} were asked of the kernels of stage {}, which take one size for both; "
+                    "take --dv {} or --on cpu",
+                    s.d, s.dv, stage, s.d));
+  for (const Module* module : modules(k)) {
+    const std::vector<int> sizes = head_sizes(*module);
+    if (std::ranges::find(sizes, s.d) == sizes.end())
+      throw Refused(
+          fmt::format("d = {} was asked of the kernels of stage {}, which take {}; take one of these or --on cpu", s.d,
+                      stage, fmt::join(sizes, ", ")));
+    const std::vector<std::string> taken = options_taken(*module);
+    for (const std::string_view option : options_asked(in, o))
+      if (std::ranges::find(taken, option) == taken.end())
+        throw Refused(
+            fmt::format("{} was asked of the kernels of stage {}, which don't take it; take --on cpu", option, stage));
+  }
+}
+
+void require_room(const Kernels& k, const Shape& shape, bool alibi) {
+  const auto names = tensors_of(modules(k), alibi);
+  const double needed = device_bytes(shape, names), free = static_cast<double>(k.device->free_bytes());
+  if (needed <= free) return;
+  const bool stores_scores = names.contains("S");
+  throw Refused(
+      fmt::format("the kernels of stage {} were asked for tensors of {:.0f} bytes{}, but {} has {:.0f} free; "
+                  "take a smaller problem{}",
+                  k.stage->id, needed, stores_scores ? ", S and P among them" : "", k.device->name(), free,
+                  stores_scores ? " or a stage from 03 on, which stores neither" : ""));
+}
+
+RunResult execute(const Kernels& k, const Inputs& inputs, const Options& options, bool allow_nonfinite) {
+  require_arrays(inputs, options, k.backward != nullptr, false);
+  require_taken(k, inputs, options);
+  require_room(k, inputs.shape, !inputs.slopes.empty());
+  return run_on_finite(inputs, options, allow_nonfinite,
+                       [&](const Inputs& finite) { return run_finite(k, finite, options); });
+}
+
+}  // namespace flash::cuda

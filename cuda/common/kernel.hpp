@@ -1,0 +1,7 @@
+// All that a kernel file includes.
+#pragma once
+
+#include "cuda/common/heads.hpp"
+#include "cuda/common/launch.hpp"
+#include "cuda/common/score_mask.hpp"
+#include "cuda/ptx/ptx.hpp"

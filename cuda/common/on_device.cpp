@@ -1,0 +1,66 @@
+#include "cuda/common/on_device.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "cuda/common/tensors.hpp"
+#include "sim/memory/eigen.hpp"
+#include "stages/common/visible_tiles.hpp"
+// Last: it brings CUDA's words.
+#include "cuda/common/problem.hpp"
+
+namespace flash::cuda {
+namespace {
+
+std::vector<Eigen::half> halves(const std::vector<double>& values) {
+  std::vector<Eigen::half> result(values.size());
+  std::ranges::transform(values, result.begin(), [](double x) { return Eigen::half(static_cast<float>(x)); });
+  return result;
+}
+
+}  // namespace
+
+OnDevice::OnDevice(Device& device, const Inputs& in, const Options& o, const std::set<std::string>& names)
+    : device_(device), problem_(std::make_unique<Problem>()) {
+  const Shape& s = in.shape;
+  Problem& p = *problem_;
+  p.batch = s.batch, p.heads = s.heads, p.kv_heads = s.kv_heads, p.Nq = s.Nq, p.Nk = s.Nk;
+  p.d = static_cast<int>(s.d);
+  p.scale = static_cast<float>(softmax_scale(s, o));
+  p.softcap = static_cast<float>(o.softcap);
+  p.sees = visibility(s, o);
+  for (const Tensor& t : tensors(s)) {
+    const std::string& name = t.info.name;
+    if (!names.contains(name)) continue;
+    const auto place = [&](const void* contents) {
+      void* memory = device_.allocate(name, t.bytes(), contents);
+      t.point(p, memory);
+      placed_.push_back({name, memory, t.bytes()});
+    };
+    const std::vector<double>* given = name == "Q"    ? &in.q
+                                       : name == "K"  ? &in.k
+                                       : name == "V"  ? &in.v
+                                       : name == "dO" ? &in.dout
+                                                      : nullptr;
+    if (given)
+      place(halves(*given).data());
+    else
+      place(name == "slopes" ? in.slopes.data() : nullptr);
+  }
+}
+
+OnDevice::~OnDevice() { device_.free_all(); }
+
+template <class Element>
+std::vector<Element> OnDevice::read(const std::string& name) const {
+  const auto at = std::ranges::find(placed_, name, &Placed::name);
+  if (at == placed_.end()) throw std::logic_error(name + " is not on the device");
+  std::vector<Element> values(at->bytes / sizeof(Element));
+  device_.copy_out(values.data(), at->memory, at->bytes);
+  return values;
+}
+
+template std::vector<Eigen::half> OnDevice::read(const std::string&) const;
+template std::vector<float> OnDevice::read(const std::string&) const;
+
+}  // namespace flash::cuda

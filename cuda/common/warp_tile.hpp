@@ -1,0 +1,212 @@
+// One warp's part of a tile, in its registers, and the products that the tensor core makes there (mma.m16n8k8).
+#pragma once
+
+#include "cuda/common/lanes.hpp"
+#include "cuda/common/tile.hpp"
+#include "cuda/ptx/layout.hpp"
+#include "cuda/ptx/ldmatrix.hpp"
+#include "cuda/ptx/mma.hpp"
+
+namespace flash::cuda {
+
+// ---- operands of a product: a shared tile as it lies, or its transpose
+
+template <class T>
+struct Transposed {
+  static constexpr int rows = T::cols, cols = T::rows;
+  const T& tile;
+};
+
+template <class T>
+__device__ __forceinline__ Transposed<T> transposed(const T& tile) {
+  return {tile};
+}
+
+// ldmatrix brings 16 × 16 elements as four 8 × 8 matrices, one for each register of a lane; lane l tells where row l %
+// 8 of matrix l / 8 lies. So the addresses decide which quarter comes to which register. .trans turns each matrix over:
+// for A it is wanted where the tile holds Aᵀ; for B, of which mma takes columns, where it holds B itself.
+
+/// A [16,16] from (m, k) on. Registers 0, 1: rows 0–7, 8–15 of its first eight columns; 2, 3: of the other eight.
+template <int R, int C>
+__device__ __forceinline__ void load_a(uint32_t (&r)[4], const Tile<R, C>& a, int m, int k, int lane) {
+  ptx::ldmatrix_x4(r, &a.x[m + lane % 16][k + lane / 16 * 8]);
+}
+template <int R, int C>
+__device__ __forceinline__ void load_a(uint32_t (&r)[4], Transposed<Tile<R, C>> a, int m, int k, int lane) {
+  ptx::ldmatrix_x4_trans(r, &a.tile.x[k + lane % 8 + lane / 16 * 8][m + lane / 8 % 2 * 8]);
+}
+
+/// B [16,16] from (k, n) on, in the same order.
+template <int R, int C>
+__device__ __forceinline__ void load_b(uint32_t (&r)[4], const Tile<R, C>& b, int k, int n, int lane) {
+  ptx::ldmatrix_x4_trans(r, &b.x[k + lane % 16][n + lane / 16 * 8]);
+}
+template <int R, int C>
+__device__ __forceinline__ void load_b(uint32_t (&r)[4], Transposed<Tile<R, C>> b, int k, int n, int lane) {
+  ptx::ldmatrix_x4(r, &b.tile.x[n + lane % 8 + lane / 16 * 8][k + lane / 8 % 2 * 8]);
+}
+
+// ---- the warp's part
+
+/// A number for each of M rows. A lane holds those of its own rows, 8r + lane / 4, as its quad's other lanes do.
+template <int M>
+struct Column {
+  float x[M / 8];
+  __device__ __forceinline__ float& operator[](int r) { return x[r]; }
+  __device__ __forceinline__ float operator[](int r) const { return x[r]; }
+
+  /// To shared memory.
+  __device__ __forceinline__ void write(float (&column)[M], int lane) const {
+    if (lane % 4 == 0)
+#pragma unroll
+      for (int r = 0; r < M / 8; ++r) column[8 * r + lane / 4] = x[r];
+  }
+};
+
+/// Rows [row0, row0 + M) × columns [col0, col0 + N) of a tile, fp32, spread over the lanes of a warp as mma leaves it.
+/// A lane holds M/8 × N/4 elements: its rows r times its columns c. The four lanes of a quad have the same rows.
+template <int M, int N>
+struct WarpTile {
+  static constexpr int rows = M / 8, cols = N / 4;  ///< of one lane
+
+  const int row0, col0, lane;
+  float x[M / 16][N / 8][4] = {};  ///< one mma.m16n8k8's accumulator after the other
+
+  __device__ __forceinline__ WarpTile(int row0, int col0, int lane) : row0(row0), col0(col0), lane(lane) {}
+
+  __device__ __forceinline__ float& operator()(int r, int c) { return x[r / 2][c / 2][r % 2 * 2 + c % 2]; }
+  __device__ __forceinline__ float operator()(int r, int c) const { return x[r / 2][c / 2][r % 2 * 2 + c % 2]; }
+  /// Where the lane's row r and column c lie in the tile.
+  __device__ __forceinline__ int row(int r) const {
+    return row0 + r / 2 * 16 + ptx::layout::mma_c(lane, r % 2 * 2).row;
+  }
+  __device__ __forceinline__ int col(int c) const { return col0 + c / 2 * 8 + ptx::layout::mma_c(lane, c % 2).col; }
+
+  /// Of a column in shared memory, the numbers of the lane's rows.
+  template <int R>
+  __device__ __forceinline__ Column<M> column(const float (&shared)[R]) const {
+    Column<M> result;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) result[r] = shared[row(r)];
+    return result;
+  }
+
+  /// x <- f(r, c, x) for each element of the lane.
+  template <class F>
+  __device__ __forceinline__ void transform(F f) {
+#pragma unroll
+    for (int r = 0; r < rows; ++r)
+#pragma unroll
+      for (int c = 0; c < cols; ++c) (*this)(r, c) = f(r, c, (*this)(r, c));
+  }
+
+  /// Of each row: the lane's own elements and those of the other lanes of its quad.
+  __device__ __forceinline__ Column<M> row_max() const {
+    Column<M> result;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      result[r] = (*this)(r, 0);
+#pragma unroll
+      for (int c = 1; c < cols; ++c) result[r] = fmaxf(result[r], (*this)(r, c));
+      result[r] = max_over<4>(result[r]);
+    }
+    return result;
+  }
+
+  __device__ __forceinline__ Column<M> row_sum() const {
+    Column<M> result;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      result[r] = (*this)(r, 0);
+#pragma unroll
+      for (int c = 1; c < cols; ++c) result[r] += (*this)(r, c);
+      result[r] = sum_over<4>(result[r]);
+    }
+    return result;
+  }
+
+  /// += A·B, rows row0… of A [.,K] times columns col0… of B [K,.].
+  template <class A, class B>
+  __device__ __forceinline__ void add_product(const A& a, const B& b) {
+    static_assert(A::cols == B::rows && A::cols % 16 == 0 && M % 16 == 0 && N % 16 == 0);
+#pragma unroll
+    for (int k = 0; k < A::cols; k += 16) {
+      uint32_t a_k[M / 16][4];
+#pragma unroll
+      for (int m = 0; m < M / 16; ++m) load_a(a_k[m], a, row0 + 16 * m, k, lane);
+#pragma unroll
+      for (int n = 0; n < N / 16; ++n) {
+        uint32_t b_kn[4];
+        load_b(b_kn, b, k, col0 + 16 * n, lane);
+#pragma unroll
+        for (int step = 0; step < 4; ++step)  // two k of eight, two n of eight
+#pragma unroll
+          for (int m = 0; m < M / 16; ++m) {
+            const int k8 = step / 2, n8 = step % 2;
+            const uint32_t a_k8[2] = {a_k[m][2 * k8], a_k[m][2 * k8 + 1]};
+            ptx::mma_m16n8k8_f16(x[m][2 * n + n8], a_k8, b_kn[2 * n8 + k8]);
+          }
+      }
+    }
+  }
+
+  /// Rounded to fp16, to its place in a shared tile.
+  template <class T>
+  __device__ __forceinline__ void write(T& tile) const {
+    pairs([&](int r, int c, float left, float right) {
+      *reinterpret_cast<uint32_t*>(&tile.x[row(r)][col(c)]) = ptx::pack_f16(left, right);
+    });
+  }
+
+  // Global memory, a matrix of `width` columns whose rows `in` hold the tile: two neighbours a lane, so that a quad
+  // moves 32 bytes of fp32, one sector. Rows beyond the range are not touched.
+
+  /// Zeros for rows beyond.
+  __device__ __forceinline__ void load(const float* matrix, int width, Range in) {
+#pragma unroll
+    for (int r = 0; r < rows; ++r)
+#pragma unroll
+      for (int c = 0; c < cols; c += 2) {
+        float2 pair = {0, 0};
+        if (row(r) < in.size()) pair = *reinterpret_cast<const float2*>(place(matrix, width, in, r, c));
+        (*this)(r, c) = pair.x, (*this)(r, c + 1) = pair.y;
+      }
+  }
+
+  __device__ __forceinline__ void store(float* matrix, int width, Range in) const {
+    pairs([&](int r, int c, float left, float right) {
+      if (row(r) < in.size()) *reinterpret_cast<float2*>(place(matrix, width, in, r, c)) = make_float2(left, right);
+    });
+  }
+
+  /// Rounded to fp16.
+  __device__ __forceinline__ void store(half* matrix, int width, Range in) const {
+    pairs([&](int r, int c, float left, float right) {
+      if (row(r) < in.size()) *reinterpret_cast<uint32_t*>(place(matrix, width, in, r, c)) = ptx::pack_f16(left, right);
+    });
+  }
+
+  /// Added to what is there; each sum is rounded to fp16.
+  __device__ __forceinline__ void accumulate(half* matrix, int width, Range in) const {
+    pairs([&](int r, int c, float left, float right) {
+      if (row(r) < in.size()) ptx::red_add_f16x2(place(matrix, width, in, r, c), ptx::pack_f16(left, right));
+    });
+  }
+
+ private:
+  template <class Number>
+  __device__ __forceinline__ Number* place(Number* matrix, int width, Range in, int r, int c) const {
+    return matrix + in.begin * width + (row(r) * width + col(c));
+  }
+
+  /// f(r, c, left, right) for each two neighbours.
+  template <class F>
+  __device__ __forceinline__ void pairs(F f) const {
+#pragma unroll
+    for (int r = 0; r < rows; ++r)
+#pragma unroll
+      for (int c = 0; c < cols; c += 2) f(r, c, (*this)(r, c), (*this)(r, c + 1));
+  }
+};
+
+}  // namespace flash::cuda

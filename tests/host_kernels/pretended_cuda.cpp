@@ -1,0 +1,51 @@
+// A device.so without CUDA: "GPUs" that are virtual ones, for what the program does around a GPU. The environment says
+// how many there are and how much memory they have (FLASH_PRETENDED_GPUS, FLASH_PRETENDED_BYTES).
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+#include "cuda/common/cuda_device.hpp"
+#include "cuda/common/module.hpp"
+#include "sim/gpu/machine.hpp"
+
+namespace {
+
+using namespace flash;
+
+long said(const char* variable, long otherwise) {
+  const char* text = std::getenv(variable);
+  return text ? std::atol(text) : otherwise;
+}
+
+class Pretended final : public cuda::Device {
+ public:
+  std::string name() const override { return "pretended GPU (sm_90)"; }
+  std::size_t free_bytes() const override { return static_cast<std::size_t>(said("FLASH_PRETENDED_BYTES", 1L << 30)); }
+  void* allocate(const std::string& tensor, std::size_t bytes, const void* contents) override {
+    void* memory = machine_.allocate(tensor, bytes, contents ? gpu::Contents::given : gpu::Contents::undefined);
+    if (contents) std::memcpy(memory, contents, bytes);
+    return memory;
+  }
+  void copy_out(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  void free_all() override { machine_.free_all(); }
+  double run(const cuda::Module& module, const cuda::Problem& problem, int times) override {
+    machine_.run([&] { module.launch(problem, nullptr); });
+    return 0.25 * times;
+  }
+
+ private:
+  gpu::Machine machine_{{.checks = false, .counts = false}};
+};
+
+int count() {
+  if (said("FLASH_PRETENDED_GPUS", 1) < 0) throw std::runtime_error("no CUDA-capable device is detected");
+  return static_cast<int>(said("FLASH_PRETENDED_GPUS", 1));
+}
+int driver() { return 13000; }
+cuda::GpuFacts facts(int) { return {"pretended GPU", 90, 4, std::size_t(1) << 30, 1 << 20, 65536}; }
+cuda::Device* open(int) { return new Pretended; }
+double clock_mhz(cuda::Device&) { return 1500; }
+
+}  // namespace
+
+extern "C" const flash::cuda::Cuda flash_cuda{"no nvcc", "nothing", count, driver, facts, open, clock_mhz};

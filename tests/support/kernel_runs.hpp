@@ -1,0 +1,103 @@
+// Problems for the kernels, and running them on the backends that there are.
+#pragma once
+
+#include <array>
+
+#include "app/backend.hpp"
+#include "cuda/common/on_device.hpp"
+#include "cuda/common/tensors.hpp"
+#include "stages/common/draw.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/judge.hpp"
+
+namespace flash {
+
+/// One problem that every kernel takes.
+struct KernelProblem {
+  std::string name;
+  Inputs in;
+  Options options;
+};
+
+constexpr std::array kernel_options = {"none", "causal", "window", "softcap", "alibi"};
+
+inline KernelProblem kernel_problem(Index d, const std::string& option, bool gqa, Index Nq, Index Nk,
+                                    std::uint64_t seed = 0) {
+  const Shape shape{1, gqa ? Index(4) : Index(2), gqa ? Index(1) : Index(2), Nq, Nk, d, d};
+  KernelProblem p{fmt::format("d = {}, {}, {}, Nq = {}, Nk = {}", d, option, gqa ? "GQA 4:1" : "MHA", Nq, Nk),
+                  draw_inputs(shape, Format::fp16, seed),
+                  {}};
+  draw_dout(p.in, seed);
+  if (option == "causal") p.options.causal = true;
+  if (option == "window") p.options.window = {20, 7};
+  if (option == "softcap") p.options.softcap = 2;
+  if (option == "alibi")
+    for (Index h = 0; h < shape.heads; ++h) p.in.slopes.push_back(0.25f / static_cast<float>(h + 1));
+  return p;
+}
+
+/// {d 64, 128} × {none, causal, window, softcap, ALiBi} × {MHA, GQA 4:1} × N × Nk = Nq or not: 200 of them, in an order
+/// that puts unlike ones side by side.
+inline std::vector<KernelProblem> kernel_problems() {
+  std::vector<KernelProblem> all;
+  const std::pair<Index, Index> sizes[] = {{1, 1},   {17, 17}, {64, 64}, {65, 65}, {193, 193},
+                                           {1, 193}, {17, 65}, {64, 17}, {65, 64}, {193, 130}};
+  for (const auto& [Nq, Nk] : sizes)
+    for (const char* option : kernel_options)
+      for (const Index d : {64, 128})
+        for (const bool gqa : {false, true}) all.push_back(kernel_problem(d, option, gqa, Nq, Nk));
+  return all;
+}
+
+/// Kernels of a stage on the virtual GPU.
+inline cuda::Kernels on_virtual_gpu(const Stage& stage, gpu::Config config = {}) {
+  cuda::Kernels kernels = cuda::find_kernels(stage, cuda::Backend::vgpu, stage.has_backward());
+  app::open_virtual_gpu(kernels, config);
+  return kernels;
+}
+
+/// Is there a GPU, and has this build kernels for it? Says so where not.
+inline bool has_gpu() {
+  static const std::string missing = [] {
+    try {
+      app::find_gpus();
+      return std::string();
+    } catch (const std::exception& why) {
+      return std::string(why.what());
+    }
+  }();
+  if (!missing.empty()) WARN("SKIPPED: " << missing);
+  return missing.empty();
+}
+
+/// Kernels of a stage on the first GPU.
+inline cuda::Kernels on_gpu(const Stage& stage) {
+  cuda::Kernels kernels = cuda::find_kernels(stage, cuda::Backend::gpu, stage.has_backward());
+  static const std::shared_ptr<cuda::Device> device = app::open_gpu(0).device;
+  kernels.device = device;
+  return kernels;
+}
+
+/// All that the virtual GPU reported in its last runs.
+inline std::string reports(const cuda::Kernels& kernels) {
+  std::string all;
+  for (const cuda::Watched& run : kernels.virtual_device->watched())
+    for (const gpu::Report& report : run.reports) all += fmt::format("[{}] {}\n", report.kind, report.text);
+  return all;
+}
+
+/// Largest difference of any two elements of O and the gradients, in parts of the larger one's size or 1.
+inline double largest_difference(const Outputs& a, const Outputs& b) {
+  double largest = 0;
+  const auto look = [&](const std::vector<double>& x, const std::vector<double>& y) {
+    REQUIRE(x.size() == y.size());
+    for (std::size_t n = 0; n < x.size(); ++n) {
+      const double difference = std::abs(x[n] - y[n]) / std::max(1.0, std::abs(x[n]));
+      if (!(difference <= largest)) largest = difference;
+    }
+  };
+  look(a.o, b.o), look(a.dq, b.dq), look(a.dk, b.dk), look(a.dv, b.dv);
+  return largest;
+}
+
+}  // namespace flash

@@ -1,0 +1,189 @@
+// The kernels of every stage equal the oracle, on the virtual GPU and, where there is one, on a GPU, for every option;
+// and with tiles they move what the CPU stage moves.
+#include <cstdio>
+#include <ctime>
+
+#include "tests/support/kernel_runs.hpp"
+#include "tests/support/stage_runs.hpp"
+
+using namespace flash;
+
+namespace {
+
+constexpr gpu::Completion completions[] = {gpu::Completion::early, gpu::Completion::late, gpu::Completion::random};
+
+/// Empty when the outputs are right.
+std::string wrong(Judge& judge, const Stage& stage, const Outputs& out) {
+  const CheckResult checked = judge(stage, out);
+  return checked.pass() ? "" : checked.message();
+}
+
+void on_the_virtual_gpu(const KernelProblem& p, std::size_t number) {
+  Judge judge(p.in, p.options);
+  for (const Stage& stage : stages()) {
+    gpu::Config config;
+    config.completion = completions[number % 3];
+    config.seed = number;
+    const cuda::Kernels kernels = on_virtual_gpu(stage, config);
+    INFO(stage.id << ", " << p.name);
+    const RunResult result = cuda::execute(kernels, p.in, p.options, false);
+    REQUIRE(reports(kernels) == "");
+    CHECK(wrong(judge, stage, result.outputs) == "");
+  }
+}
+
+/// Elements of each tensor, read, written and both at once.
+std::string traffic(const sim::Ledger& ledger) {
+  std::string text;
+  for (const auto& [access, name] :
+       {std::pair{sim::Access::read, "read"}, {sim::Access::write, "write"}, {sim::Access::rmw, "rmw"}})
+    for (const auto& [tensor, n] : ledger.by_tensor(access)) text += fmt::format("{} {} {}\n", name, tensor, n);
+  return text;
+}
+
+/// What the CPU stage moves with the kernels' tiles.
+RunResult counted_on_the_cpu(const Stage& stage, const KernelProblem& p, const Blocks& tiles) {
+  Options o = p.options;
+  o.br = tiles.Br, o.bc = tiles.Bc;
+  RunConfig config;
+  config.machine.count_only = true;
+  config.machine.threads = 1;
+  config.backward = stage.has_backward();
+  return run(stage, p.in, o, config);
+}
+
+double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+}  // namespace
+
+TEST_CASE("kernels equal the oracle on the virtual GPU: a sample") {
+  const auto all = kernel_problems();
+  for (std::size_t n = 0; n < 160; n += 11) on_the_virtual_gpu(all[n], n);
+}
+
+TEST_CASE("kernels equal the oracle on the virtual GPU: every option, head size, grouping and raggedness", "[full]") {
+  const auto all = kernel_problems();
+  for (std::size_t n = 0; n < all.size(); ++n) on_the_virtual_gpu(all[n], n);
+}
+
+TEST_CASE("kernels equal the oracle on the virtual GPU: the same in every completion mode", "[deep]") {
+  const auto all = kernel_problems();
+  for (std::size_t n = 0; n < all.size(); ++n)
+    for (std::size_t mode = 1; mode < 3; ++mode) on_the_virtual_gpu(all[n], n + mode);
+}
+
+TEST_CASE("the virtual GPU counts what the CPU stage's ledger counts, tensor by tensor, for 03 and 04") {
+  const auto all = kernel_problems();
+  for (std::size_t n = 0; n < all.size(); n += 3) {
+    const KernelProblem& p = all[n];
+    for (const char* name : {"03", "04"}) {
+      const Stage& stage = find_stage(name);
+      const cuda::Kernels kernels = on_virtual_gpu(stage);
+      INFO(stage.id << ", " << p.name);
+      const RunResult kernel = cuda::execute(kernels, p.in, p.options, false);
+      REQUIRE(reports(kernels) == "");
+      CHECK(traffic(kernel.forward.ledger) ==
+            traffic(counted_on_the_cpu(stage, p, *kernel.forward.blocks).forward.ledger));
+      if (kernel.backward)
+        CHECK(traffic(kernel.backward->ledger) ==
+              traffic(counted_on_the_cpu(stage, p, *kernel.backward->blocks).backward->ledger));
+    }
+  }
+}
+
+TEST_CASE("the first two stages move what they move on the CPU where a tile is a tile: S and P once each") {
+  const KernelProblem p = kernel_problem(64, "none", false, 65, 130);
+  const Stage& stage = find_stage("02");
+  const RunResult kernel = cuda::execute(on_virtual_gpu(stage), p.in, p.options, false);
+  const auto written = kernel.forward.ledger.by_tensor(sim::Access::write);
+  CHECK(written.at("S") == 2 * 65 * 130);
+  CHECK(written.at("P") == 2 * 65 * 130);
+}
+
+TEST_CASE("one head of N = 512, d = 64 with all checks takes half a second of a processor, N = 4096 causal ten",
+          "[full]") {
+  const Stage& stage = find_stage("03");
+  const auto seconds = [&](Index N, bool causal) {
+    Inputs in = draw_inputs({1, 1, 1, N, N, 64, 64}, Format::fp16, 0);
+    Options o;
+    o.causal = causal;
+    const cuda::Kernels kernels = on_virtual_gpu(stage);
+    const cuda::OnDevice memory(*kernels.device, in, o, cuda::tensors_of({kernels.forward}, false));
+    const double start = processor_seconds();
+    kernels.device->run(*kernels.forward, memory.problem(), 1);
+    const double took = processor_seconds() - start;
+    REQUIRE(reports(kernels) == "");
+    return took;
+  };
+  const double small = seconds(512, false), large = seconds(4096, true);
+  std::printf("03 on the virtual GPU, one head, all checks: N = 512 %.2f s, N = 4096 causal %.2f s\n", small, large);
+  CHECK(small <= 0.5);
+  CHECK(large <= 10);
+}
+
+TEST_CASE("many seeds of the schedule give the same bits") {
+  const KernelProblem p = kernel_problem(64, "causal", false, 129, 129);
+  for (const Stage& stage : stages()) {
+    std::optional<Outputs> first;
+    for (const std::uint64_t seed : {0, 1, 2, 3, 4}) {
+      gpu::Config config;
+      config.seed = seed;
+      const RunResult result = cuda::execute(on_virtual_gpu(stage, config), p.in, p.options, false);
+      if (!first) first = result.outputs;
+      INFO(stage.id << ", seed " << seed);
+      CHECK(same_bits(*first, result.outputs));
+    }
+  }
+}
+
+TEST_CASE("a machine of one SM gives the same as one of many") {
+  const KernelProblem p = kernel_problem(64, "none", true, 65, 65);
+  for (const Stage& stage : stages())
+    for (const int sms : {1, 132}) {
+      gpu::Config config;
+      config.sms = sms;
+      const cuda::Kernels kernels = on_virtual_gpu(stage, config);
+      Judge judge(p.in, p.options);
+      CHECK(wrong(judge, stage, cuda::execute(kernels, p.in, p.options, false).outputs) == "");
+      CHECK(reports(kernels) == "");
+    }
+}
+
+TEST_CASE("kernels equal the oracle on a GPU, and the virtual GPU") {
+  if (!has_gpu()) return;
+  double largest = 0;
+  std::string where;
+  const auto all = kernel_problems();
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    const KernelProblem& p = all[n];
+    Judge judge(p.in, p.options);
+    for (const Stage& stage : stages()) {
+      INFO(stage.id << ", " << p.name);
+      const Outputs on_card = cuda::execute(on_gpu(stage), p.in, p.options, false).outputs;
+      CHECK(wrong(judge, stage, on_card) == "");
+      const Outputs on_cpu = cuda::execute(on_virtual_gpu(stage), p.in, p.options, false).outputs;
+      const double difference = largest_difference(on_card, on_cpu);
+      if (!(difference <= largest)) largest = difference, where = stage.id + ", " + p.name;
+    }
+  }
+  std::printf("largest |GPU - virtual GPU| / max(1, |x|) in %zu problems: %.3g (%s)\n", all.size(), largest,
+              where.c_str());
+  CHECK(largest <= 0x1p-8);  // a few units of fp16 in the last place
+}
+
+TEST_CASE("kernels equal the oracle on a GPU at larger sizes") {
+  if (!has_gpu()) return;
+  for (const auto& [d, option, gqa, Nq, Nk] : {std::tuple{64, "none", false, 1024, 1024},
+                                               {64, "causal", true, 1000, 1511},
+                                               {128, "causal", false, 777, 777},
+                                               {128, "softcap", true, 512, 1023},
+                                               {128, "alibi", false, 1025, 640},
+                                               {64, "window", true, 1300, 1300}}) {
+    const KernelProblem p = kernel_problem(d, option, gqa, Nq, Nk);
+    Judge judge(p.in, p.options);
+    for (const Stage& stage : stages()) {
+      INFO(stage.id << ", " << p.name);
+      CHECK(wrong(judge, stage, cuda::execute(on_gpu(stage), p.in, p.options, false).outputs) == "");
+    }
+  }
+}

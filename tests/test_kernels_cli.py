@@ -1,0 +1,424 @@
+#!/usr/bin/env python3
+"""Kernels on the command line: `run --on vgpu|gpu`, `probe`, `trace`, `bench`, the tour's last table; what is refused.
+
+What a GPU does is pretended by host_kernels/pretended_cuda.cpp; the virtual GPU and the kernels are the build's own.
+"""
+# label: full
+import itertools
+import json
+import math
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True  # the sources stay as they are
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
+from command_line import APP, ROOT, CommandLine, attention, drawn, load, save  # noqa: E402
+
+BUILD = pathlib.Path(os.environ.get("FLASH_BUILD_DIR", ROOT / "build/cpu"))
+HERE = pathlib.Path(__file__).resolve().parent / "host_kernels"
+PROGRAMS = [("01", False), ("01", True), ("02", False), ("03", False), ("04", False), ("04", True)]
+TILED = ["02", "03", "04"]
+
+
+class Kernels(CommandLine):
+    def start(self, *args):
+        words = [str(a) for a in args]
+        return subprocess.run([APP, *words], capture_output=True, text=True, cwd=self.folder, timeout=300,
+                              env={**os.environ, **self.environment})
+
+    def setUp(self):
+        super().setUp()
+        self.environment = {}
+
+    def kernels(self, *, copied=()):
+        """A folder of kernels of this test's own, and in it copies of the build's (backend, file)."""
+        folder = self.folder.parent / (self.folder.name + "-kernels")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        for side in ("vgpu", "gpu"):
+            (folder / side).mkdir(parents=True, exist_ok=True)
+        for side, name in copied:
+            shutil.copy(BUILD / "kernels/vgpu" / name, folder / side / name)
+        self.environment["FLASH_KERNELS"] = str(folder)
+        return folder
+
+    def compile(self, source, out, *flags):
+        subprocess.run([ROOT / "cuda/compile_kernel.sh", "vgpu", HERE / source, out, *flags], check=True,
+                       env={**os.environ, "FLASH_GPU_LIBRARY": str(BUILD / "libflash_gpu.so")})
+
+
+class VirtualGpu(Kernels):
+    def passes(self, document):
+        return [document[part] for part in ("forward", "backward") if part in document] or [document]
+
+    def test_every_program(self):
+        save(self.folder / "a.npy", drawn(4))
+        heads = ["--heads", "4", "--kv-heads", "2"]
+        spread = [[], ["--causal"], ["--window", "9,3", *heads], ["--alibi", "a.npy", *heads, "--softcap", "2"],
+                  ["--scale", "0.2", "--d", "128"]]
+        for (stage, backward), options in itertools.product(PROGRAMS, spread):
+            args = ["run", stage, "--n", "33", "--nk", "40", *options, *["--backward"] * backward]
+            with self.subTest(args=args):
+                document = self.json(*args, "--on", "vgpu", "--check")
+                self.validate("run", document)
+                self.assertEqual((document["on"], document["dtype"]), ("vgpu", "fp16"))
+                for n, part in enumerate(self.passes(document)):
+                    self.assertEqual(part["vgpu"]["reports"], [])
+                    self.assertEqual((part["vgpu"]["completion"], part["vgpu"]["seed"]), ("late", 1))
+                    self.assertGreater(part["vgpu"]["ctas"], 0)
+                    self.assertTrue(all((ROOT / line["file"]).exists() for line in part["vgpu"]["lines"]))
+                    if stage in TILED:
+                        self.assertTrue(part["closed_form"]["equal"])
+                        self.same_as_on_the_cpu(args, part, document, n)
+                    else:
+                        self.assertIsNone(part["closed_form"])
+                        self.assertIn("without tiles", part["why"])
+
+    def same_as_on_the_cpu(self, args, part, document, n):
+        tiles = part.get("tiles") or document["tiles"]
+        on_cpu = self.json(*args, "--dtype", "fp16", "--br", tiles["br"], "--bc", tiles["bc"])
+        counted = self.passes(on_cpu)[n]["ledger"]
+        self.assertEqual(part["ledger"]["hbm"], counted["hbm"])
+        self.assertEqual(part["ledger"]["extra_hbm"], counted["extra_hbm"])
+
+    def test_values(self):
+        shapes = [(1, 4, 5, 64), (1, 2, 7, 64), (1, 2, 7, 64)]
+        q, k, v = (drawn(*shape, seed=seed) for seed, shape in enumerate(shapes, 1))
+        dout = drawn(*shapes[0], seed=4)
+        for name, array in (("q", q), ("k", k), ("v", v), ("do", dout)):
+            save(self.folder / f"{name}.npy", array)
+        wanted = attention(q, k, v, dout, lambda b, h, i, j: j <= i + 2)
+        files = ["--q", "q.npy", "--k", "k.npy", "--v", "v.npy", "--causal"]
+        for stage, backward in PROGRAMS:
+            grad = ["--backward", "--dout", "do.npy"] if backward else []
+            self.result("run", stage, *files, *grad, "--on", "vgpu", "--out", "out")
+            for name in ("o", "lse", "dq", "dk", "dv")[:5 if backward else 2]:
+                descr, shape, values = load(self.folder / f"out/{name}.npy")
+                self.assertEqual(descr, "<f4")
+                self.near(values, wanted[name], 6e-3)
+            shutil.rmtree(self.folder / "out")
+
+    def test_a_row_that_sees_no_key(self):
+        for stage, backward in PROGRAMS:
+            grad = ["--backward"] if backward else []
+            sizes = ["--n", "5", "--nk", "3", "--causal"]
+            self.result("run", stage, *sizes, *grad, "--on", "vgpu", "--out", "out", "--check")
+            self.assertEqual(load(self.folder / "out/lse.npy")[2][:2], [-math.inf] * 2)
+            self.assertEqual(load(self.folder / "out/o.npy")[2][:128], [0.0] * 128)
+
+    def test_empty(self):
+        empty = (["--n", "0"], ["--n", "3", "--nk", "0"], ["--batch", "0"])
+        for (stage, backward), sizes in itertools.product(PROGRAMS, empty):
+            document = self.json("run", stage, *sizes, *["--backward"] * backward, "--on", "vgpu", "--check")
+            self.validate("run", document)
+            for part in self.passes(document):
+                self.assertEqual(part["vgpu"]["reports"], [])
+
+    def test_nonfinite(self):
+        shape, values = drawn(6, 64, seed=2)
+        values[64 * 3] = math.nan  # key 3: rows 3, 4, 5 see it
+        save(self.folder / "k.npy", (shape, values))
+        for name in "qv":
+            save(self.folder / f"{name}.npy", drawn(6, 64))
+        files = ["run", "03", "--q", "q.npy", "--k", "k.npy", "--v", "v.npy", "--causal", "--on", "vgpu"]
+        self.refused(files, "k[0,0,3,0] is nan", "--allow-nonfinite")
+        self.result(*files, "--allow-nonfinite", "--check", "--out", "out")
+        values = load(self.folder / "out/o.npy")[2]
+        self.assertTrue(all(map(math.isfinite, values[:192])) and all(map(math.isnan, values[192:])))
+
+    def test_overflow(self):
+        for name in "qk":
+            save(self.folder / f"{name}.npy", ((4, 64), [100.0] * 256))
+        save(self.folder / "v.npy", drawn(4, 64))
+        files = ["--q", "q.npy", "--k", "k.npy", "--v", "v.npy"]
+        self.refused(["run", "01", *files, "--on", "vgpu"], "65504", "03_online_softmax")
+
+    def test_orders_of_execution(self):
+        def o(*args):
+            document = self.json("run", "03", "--n", "70", "--on", "vgpu", "--out", "out", *args)
+            return document["vgpu"], load(self.folder / "out/o.npy")
+        first = o()
+        for completion, seed in itertools.product(("early", "late", "random"), ("0", "1", "18446744073709551615")):
+            vgpu, values = o("--completion", completion, "--vgpu-seed", seed)
+            self.assertEqual((vgpu["completion"], vgpu["seed"], vgpu["reports"]), (completion, int(seed), []))
+            self.assertEqual(values, first[1])
+
+    def test_text(self):
+        text = self.result("run", "04", "--n", "70", "--backward", "--on", "vgpu", "--check")
+        for words in ("on the virtual GPU", "the kernels'", "the count equals it", "wavefronts", "sectors", "mma.sync",
+                      "0 reports", "fp64 oracle"):
+            self.assertIn(words, text)
+
+
+class Reports(Kernels):
+    def test_a_race_fails_the_run(self):
+        folder = self.kernels(copied=[("vgpu", "04_recomputed_backward_backward.so")])
+        self.compile("wrong.cu", folder / "vgpu/04_recomputed_backward_forward.so", "-DRACE")
+        for backward in ([], ["--backward"]):
+            done = self.start("run", "04", "--n", "8", *backward, "--on", "vgpu", "--json", "--check", "--out", "out")
+            self.assertEqual(done.returncode, 1, done.stderr)
+            first, *rest = done.stderr.splitlines()
+            self.assertRegex(first, r"\Aflashsteps: the virtual GPU has \d+ reports? .*04_recomputed_backward")
+            self.assertIn("[race]", rest[0])
+            self.assertIn("tests/host_kernels/wrong.cu:", done.stderr)
+            document = json.loads(done.stdout)
+            self.validate("run", document)
+            vgpu = document["forward"]["vgpu"] if backward else document["vgpu"]
+            self.assertEqual(vgpu["reports"][0]["kind"], "race")
+            self.assertNotIn("backward", document)
+            self.assertNotIn("check", document)
+            self.assertEqual(self.files(), {})
+        done = self.start("trace", "04", "--n", "8", "--out", "t.json")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("[race]", done.stderr)
+
+    def test_wrong_numbers_fail_the_check(self):
+        folder = self.kernels()
+        self.compile("wrong.cu", folder / "vgpu/04_recomputed_backward_forward.so")
+        done = self.start("run", "04", "--n", "8", "--on", "vgpu", "--check")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"\Aflashsteps: o")
+        self.result("run", "04", "--n", "8", "--on", "vgpu")
+        self.refused(["run", "04", "--n", "8", "--d", "128", "--on", "vgpu"], "d = 128", "take 64;")
+
+    def test_the_tour_fails_with_them(self):
+        folder = self.kernels()
+        self.compile("wrong.cu", folder / "vgpu/04_recomputed_backward_forward.so", "-DRACE")
+        shutil.copy(BUILD / "kernels/vgpu/04_recomputed_backward_backward.so", folder / "vgpu")
+        done = self.start("tour")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("FAILS: 04_recomputed_backward, forward", done.stdout)
+
+
+class Refusals(Kernels):
+    def test_what_kernels_do_not_take(self):
+        save(self.folder / "m.npy", ((8, 8), [1] * 64), "|u1")
+        on = ["--n", "8", "--on", "vgpu"]
+        for dtype in ("fp64", "fp32", "bf16"):
+            self.refused(["run", "03", *on, "--dtype", dtype], dtype, "03_online_softmax", "--dtype fp16", "--on cpu")
+        for d in ("1", "32", "63", "256", "1000"):
+            for stage in ("01", "02", "03", "04"):
+                self.refused(["run", stage, *on, "--d", d], f"d = {d}", "64, 128", "--on cpu")
+        self.refused(["run", "03", *on, "--dv", "32"], "dv = 32", "--dv 64")
+        self.refused(["run", "03", *on, "--mask", "m.npy"], "mask", "03_online_softmax", "--on cpu")
+        self.refused(["run", "03", *on, "--dropout", "0.5"], "dropout", "03_online_softmax", "--on cpu")
+        self.refused(["run", "03", *on, "--first-touch"], "first-touch", "--on cpu")
+        for option in (["--br", "4", "--bc", "4"], ["--bc", "4"], ["--sram", "64KiB"], ["--budget", "paper"],
+                       ["--block-mask", "m.npy"], ["--count-only"]):
+            self.refused(["run", "03", *on, *option], option[0], "--on vgpu", "--on cpu")
+        self.refused(["run", "03", *on, "--steps"], "--steps", "--on cpu")
+        for stage in ("02", "03"):
+            self.refused(["run", stage, *on, "--backward"], stage, "04_recomputed_backward")
+        for example in ("hand", "minilm"):
+            self.refused(["run", "03", "--on", "vgpu", "--example", example], "64, 128")
+
+    def test_options_of_other_backends(self):
+        for on in ("cpu", "gpu"):
+            for option in (["--completion", "late"], ["--vgpu-seed", "3"]):
+                self.refused(["run", "03", "--on", on, *option], option[0], f"--on {on}", "--on vgpu")
+        for on in ("cpu", "vgpu"):
+            self.refused(["run", "03", "--on", on, "--device", "0"], "--device", f"--on {on}", "--on gpu")
+        self.refused(["run", "03", "--on", "gpu", "--device", "-1"], "--device -1", "0 or more")
+        self.refused(["run", "03", "--on", "vgpu", "--completion", "soon"], "soon", "early, late or random")
+        self.refused(["run", "03", "--on", "vgpu", "--vgpu-seed", "-1"], "--vgpu-seed")
+
+    def test_memory(self):
+        self.refused(["run", "01", "--n", "10000000", "--nk", "10000000", "--on", "vgpu"], "S and P among them",
+                     "400005120000000 bytes", " free", "03")
+        self.refused(["run", "03", "--n", "10000000", "--on", "vgpu"], "bytes", " free")
+
+    def test_launches_that_no_device_takes(self):
+        folder = self.kernels()
+        for grid, threads, smem, words in (("dim3(1,65536)", 32, 0, ["65536", "65535", "smaller problem"]),
+                                           ("dim3(1,1,70000)", 32, 0, ["70000", "65535"]),
+                                           ("1", 2048, 0, ["2048 threads", "1024"]),
+                                           ("1", 32, 65537, ["65537 bytes of shared memory", "65536"])):
+            flags = [f"-DGRID={grid}", f"-DTHREADS={threads}", f"-DSMEM={smem}"]
+            self.compile("launch.cu", folder / "vgpu/03_online_softmax_forward.so", *flags)
+            self.refused(["run", "03", "--n", "8", "--on", "vgpu", "--out", "out"], "test::nothing", "sm_75", *words)
+
+    def test_what_is_not_there(self):
+        self.environment["FLASH_KERNELS"] = "/nowhere"
+        self.refused(["run", "03", "--on", "vgpu"], "virtual GPU", "this build has no kernels", "--on cpu")
+        self.refused(["run", "03", "--on", "gpu"], "this build has no GPU kernels", "cuda preset", "--on vgpu")
+        self.refused(["bench"], "this build has no GPU kernels", "cuda preset")
+        tour = self.json("tour")
+        self.validate("tour", tour)
+        self.assertEqual(tour["kernels"]["programs"], [])
+        self.assertIn("g++ 12", self.result("tour"))
+        folder = self.kernels()
+        self.refused(["run", "03", "--on", "vgpu"], "forward kernels of stage 03_online_softmax", "has none")
+        (folder / "vgpu/03_online_softmax_forward.so").write_text("no object")
+        self.refused_loading(["run", "03", "--on", "vgpu"], "can't be loaded")
+        shutil.copy(BUILD / "libflash_gpu.so", folder / "vgpu/03_online_softmax_forward.so")
+        self.refused_loading(["run", "03", "--on", "vgpu"], "it has no flash_module")
+        self.assertEqual(self.start("probe").returncode, 0)
+
+    def refused_loading(self, args, words):
+        """The dynamic linker's own words name the file."""
+        done = self.start(*args)
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
+        self.assertIn(words, done.stderr)
+        self.assertIn("build again", done.stderr)
+
+
+class PretendedGpu(Kernels):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.device = pathlib.Path(folder.name) / "device.so"
+        subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-fPIC", "-shared", f"-I{ROOT}",
+                        HERE / "pretended_cuda.cpp", BUILD / "libflash_gpu.so", f"-Wl,-rpath,{BUILD}",
+                        "-o", cls.device], check=True)
+
+    def setUp(self):
+        super().setUp()
+        names = [path.name for path in (BUILD / "kernels/vgpu").glob("*.so")]
+        folder = self.kernels(copied=[(side, name) for side in ("gpu", "vgpu") for name in names])
+        shutil.copy(self.device, folder / "gpu")
+
+    def test_run(self):
+        for stage, backward in PROGRAMS:
+            args = ["run", stage, "--n", "33", "--causal", "--check", *["--backward"] * backward]
+            document = self.json(*args, "--on", "gpu", "--out", "gpu")
+            self.validate("run", document)
+            for part in (document["forward"], document["backward"]) if backward else (document,):
+                self.assertIsNone(part["ledger"])
+                self.assertIn("--on vgpu", part["why"])
+            self.result(*args, "--on", "vgpu", "--out", "vgpu")
+            for name in os.listdir(self.folder / "vgpu"):
+                self.assertEqual(load(self.folder / "gpu" / name), load(self.folder / "vgpu" / name))
+        self.assertIn("on pretended GPU (sm_90)", self.result("run", "03", "--n", "33", "--on", "gpu"))
+
+    def test_refusals(self):
+        self.refused(["run", "03", "--on", "gpu", "--device", "1"], "--device 1", "0 to 0")
+        grouped = ["run", "04", "--n", "8", "--heads", "4", "--kv-heads", "2", "--on", "gpu", "--deterministic"]
+        self.refused([*grouped, "--backward"], "--deterministic", "4 query heads", "2 KV heads", "--on vgpu")
+        self.result(*grouped)
+        self.environment["FLASH_PRETENDED_BYTES"] = "1000000"
+        self.refused(["run", "01", "--n", "600", "--on", "gpu"], "1747200 bytes", "S and P", "1000000 free")
+        self.refused(["bench", "01", "--n", "600", "--batch", "1", "--heads", "1"], "S and P", "1000000 free")
+        for count, reason in (("0", "there is none"), ("-1", "no CUDA-capable device is detected")):
+            self.environment["FLASH_PRETENDED_GPUS"] = count
+            for command in (["run", "03", "--on", "gpu"], ["bench"]):
+                self.refused(command, "CUDA finds none", reason, "--on vgpu")
+
+    def test_bench(self):
+        sizes = ["--n", "64", "--batch", "2", "--heads", "2", "--kv-heads", "1", "--causal"]
+        forward = self.json("bench", *sizes, "--out", "measured.json")
+        self.validate("bench", forward)
+        self.assertEqual([row["stage"][:2] for row in forward["rows"]], ["01", "02", "03", "04"])
+        self.assertEqual(forward["flops"], 4 * 64 * (64 * 65 // 2) * 4)
+        for row in forward["rows"]:  # a launch is said to take a quarter of a second
+            self.assertEqual((row["seconds"]["median"], row["launches"], row["sm_clock_mhz"]), (0.25, 1, 1500))
+            self.assertAlmostEqual(row["tflops"], 4 * forward["flops"] * 1e-12, places=15)
+            self.assertTrue(all(check["pass"] for check in row["check"].values()))
+        backward = self.json("bench", "04", "01", *sizes, "--backward", "--rounds", "21", "--out", "measured.json")
+        self.validate("bench", backward)
+        self.assertEqual([row["stage"][:2] for row in backward["rows"]], ["04", "01"])
+        self.assertEqual((backward["flops"], backward["rounds"]), (2.5 * forward["flops"], 21))
+        measured = json.loads((self.folder / "measured.json").read_text())
+        self.validate("bench", measured)
+        self.assertEqual(measured["runs"], [forward, backward])
+        text = self.result("bench", "03", *sizes)
+        for words in ("pretended GPU (sm_90)", "Median of 20 rounds", "not cleared", "TFLOP/s", "32 x 128", "1500"):
+            self.assertIn(words, text)
+
+    def test_bench_leaves_out_what_does_not_fit(self):
+        self.environment["FLASH_PRETENDED_BYTES"] = "310000"
+        rows = self.json("bench", "--n", "250", "--batch", "1", "--heads", "1")["rows"]
+        self.assertEqual(["seconds" in row for row in rows], [False, False, True, True])
+        self.assertIn("S and P", rows[0]["why"])
+
+    def test_bench_times_nothing_that_is_wrong(self):
+        folder = pathlib.Path(self.environment["FLASH_KERNELS"])
+        self.compile("wrong.cu", folder / "gpu/04_recomputed_backward_forward.so")
+        done = self.start("bench", "03", "04", "--n", "64", "--batch", "1", "--json")
+        self.assertEqual(done.returncode, 1)
+        document = json.loads(done.stdout)
+        self.validate("bench", document)
+        self.assertFalse(any("seconds" in row for row in document["rows"]))
+        self.assertFalse(document["rows"][1]["check"]["o"]["pass"])
+
+    def test_bench_refusals(self):
+        for option in ("--peers", "--traffic"):
+            self.refused(["bench", option], option, "stage 05")
+        self.refused(["bench", "03", "--backward"], "03_online_softmax", "04_recomputed_backward")
+        self.refused(["bench", "--d", "32"], "d = 32", "64, 128")
+        self.refused(["bench", "--rounds", "19"], "--rounds 19", "20")
+        self.refused(["bench", "--n", "0"], "N = 0")
+        self.refused(["bench", "--heads", "3", "--kv-heads", "2"], "3", "2")
+        self.refused(["bench", "05"], "waits for")
+        (self.folder / "mine.json").write_text("[1]")
+        self.refused(["bench", "03", "--n", "64", "--batch", "1", "--heads", "1", "--out", "mine.json"], "mine.json")
+        self.refused(["bench", "03", "--out", "."], "names a folder")
+
+    def test_probe(self):
+        probe = self.json("probe")
+        self.validate("probe", probe)
+        self.assertEqual(probe["gpus"][0]["name"], "pretended GPU")
+        for program in probe["programs"]:
+            exists = (program["stage"][:2], program["direction"] == "backward") in PROGRAMS
+            for backend in ("vgpu", "gpu"):
+                self.assertEqual(program[backend]["dtypes"]["fp16"]["runs"], exists)
+                self.assertFalse(program[backend]["dtypes"]["fp32"]["runs"])
+                self.assertEqual(program[backend]["head_sizes"], [64, 128] if exists else None)
+            self.assertEqual(program["cpu"]["dtypes"]["fp64"]["runs"], exists)
+        self.assertIn("pretended GPU (sm_90): 4 SMs, 1.07 GB", self.result("probe"))
+
+
+class Others(Kernels):
+    def test_probe_without_a_gpu(self):
+        self.kernels(copied=[("vgpu", "03_online_softmax_forward.so")])
+        probe = self.json("probe")
+        self.validate("probe", probe)
+        self.assertIsNone(probe["cuda"])
+        self.assertIn("cuda preset", probe["gpu"]["why"])
+        runs = {(p["stage"][:2], p["direction"]): p["vgpu"]["dtypes"]["fp16"] for p in probe["programs"]}
+        self.assertTrue(runs["03", "forward"]["runs"])
+        self.assertIn("no kernels", runs["04", "backward"]["why"])
+        self.assertIn("no backward pass", runs["02", "backward"]["why"])
+        text = self.result("probe")
+        for words in ("virtual GPU  yes", "not in this build", "fp16, d 64 128", "Options", "softcap"):
+            self.assertIn(words, text)
+
+    def test_trace(self):
+        for stage, backward in PROGRAMS:
+            text = self.result("trace", stage, "--n", "33", *["--backward"] * backward, "--out", "deep/t.json")
+            self.assertIn("a shape, not a prediction", text)
+            document = json.loads((self.folder / "deep/t.json").read_text())
+            self.validate("trace", document)
+            if stage in TILED:
+                slices = [event for event in document["traceEvents"] if event["ph"] == "X"]
+                self.assertTrue(any(event["name"].startswith("mma.sync") for event in slices))
+        self.assertEqual(self.result("trace", "03", "--on", "vgpu", "--n", "33", "--out", "t.json"),
+                         self.result("trace", "03", "--n", "33", "--out", "t.json"))
+        for on in ("cpu", "gpu"):
+            self.refused(["trace", "03", "--on", on, "--out", "u.json"], on, "--on vgpu")
+        self.refused(["trace", "03"], "--out")
+        self.refused(["trace", "03", "--out", "deep/"], "folder")
+        self.refused(["trace", "03", "--d", "7", "--out", "u.json"], "d = 7")
+
+    def test_tour(self):
+        tour = self.json("tour")
+        self.validate("tour", tour)
+        programs = tour["kernels"]["programs"]
+        self.assertEqual({(p["stage"][:2], p["direction"] == "backward") for p in programs}, set(PROGRAMS))
+        for program in programs:
+            self.assertTrue(program["ok"])
+            self.assertEqual(program["reports"], 0)
+            self.assertEqual(program["equal"], program["tiles"] is not None)
+            self.assertEqual(program["equal"], program["vgpu_hbm"] == program["cpu_hbm"])
+            self.assertLessEqual(program["error"], program["tolerance"])
+        text = self.result("tour")
+        for program in programs:
+            self.assertIn(f"{program['vgpu_hbm']['bytes']:,}", text)
+
+
+if __name__ == "__main__":
+    unittest.main()

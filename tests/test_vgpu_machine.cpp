@@ -1,0 +1,181 @@
+// The virtual GPU's machine: it is silent on right kernels and reports wrong ones with the words that a reader needs.
+// test_vgpu_stepping.cpp has stepping, counting and launching.
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/kernels/right.hpp"
+#include "tests/kernels/wrong.hpp"
+#include "tests/support/vgpu.hpp"
+
+using namespace flash;
+using gpu::Completion;
+using gpu::Config;
+using gpu::Contents;
+using gpu::Machine;
+
+namespace {
+
+template <class T>
+T* allocate(Machine& machine, const char* name, std::size_t count, Contents contents = Contents::given) {
+  return static_cast<T*>(machine.allocate(name, count * sizeof(T), contents));
+}
+
+/// What is wrong with a run of a right kernel, or nothing.
+std::string run(const Right& kernel, Completion completion, std::uint64_t seed) {
+  Config config;
+  config.arch = kernel.arch;
+  config.completion = completion;
+  config.seed = seed;
+  Machine machine(config);
+  const Memory memory{allocate<float>(machine, "x", Memory::size),
+                      allocate<float>(machine, "y", Memory::size, Contents::undefined),
+                      allocate<unsigned>(machine, "words", Memory::size)};
+  for (int i = 0; i < Memory::size; ++i) memory.x[i] = static_cast<float>(i % 13);
+  bool right = false;
+  machine.run([&] { right = kernel.run(memory); });
+  return all_reports(machine) + (right || !machine.reports().empty() ? "" : "wrong numbers");
+}
+
+void check_silence(std::uint64_t seeds) {
+  const KernelFile file = KernelFile::built("right");
+  for (const Right& kernel : *file.symbol<const RightKernels>("flash_right")) {
+    INFO(kernel.name);
+    const std::string wrong = in_child([&] {
+      for (std::uint64_t seed = 0; seed < seeds; ++seed)
+        for (const Completion completion : {Completion::early, Completion::late, Completion::random})
+          if (const std::string said = run(kernel, completion, seed); !said.empty())
+            return "seed " + std::to_string(seed) + ": " + said;
+      return std::string();
+    });
+    CHECK(wrong == "");
+  }
+}
+
+std::vector<std::string> split(const std::string& text, const std::string& by) {
+  std::vector<std::string> parts;
+  for (std::size_t from = 0, to; from <= text.size(); from = to + by.size()) {
+    to = std::min(text.find(by, from), text.size());
+    parts.push_back(text.substr(from, to - from));
+  }
+  return parts;
+}
+
+/// "@here" becomes the file and line that has "// @here".
+std::string with_lines(std::string words) {
+  for (std::size_t at; (at = words.find('@')) != words.npos;) {
+    std::size_t end = at + 1;
+    while (end < words.size() && (std::isalnum(static_cast<unsigned char>(words[end])) || words[end] == '_')) ++end;
+    words.replace(at, end - at, line_with("tests/kernels/wrong.cu", "// " + words.substr(at, end - at)));
+  }
+  return words;
+}
+
+/// Whether `text` holds `words`; a file and line not followed by a digit.
+bool holds(const std::string& text, const std::string& words) {
+  for (std::size_t at = text.find(words); at != text.npos; at = text.find(words, at + 1)) {
+    const bool number = std::isdigit(static_cast<unsigned char>(words.back()));
+    const std::size_t end = at + words.size();
+    if (!number || end == text.size() || !std::isdigit(static_cast<unsigned char>(text[end]))) return true;
+  }
+  return false;
+}
+
+/// What is missing in the report of a wrong kernel, or nothing.
+std::string check(const Wrong& kernel, std::uint64_t seed, Completion completion = Completion::late) {
+  Config config;
+  config.arch = kernel.arch;
+  config.seed = seed;
+  config.completion = completion;
+  Machine machine(config);
+  const Tensors tensors{allocate<int>(machine, "A", 1024), allocate<int>(machine, "B", 1024),
+                        allocate<int>(machine, "U", 1024, Contents::undefined)};
+  machine.run([&] { kernel.launch(tensors); });
+  std::string why = "no report of this kind";
+  for (const gpu::Report& report : machine.reports()) {
+    if (*kernel.kind && report.kind != kernel.kind) continue;
+    std::vector<std::string> missing;
+    for (const std::string& words : split(with_lines(kernel.words), "; "))
+      if (!holds(report.text, words)) missing.push_back(words);
+    if (missing.empty()) return "";
+    why = "missing: " + missing[0];
+  }
+  return why + "\n" + all_reports(machine);
+}
+
+}  // namespace
+
+TEST_CASE("Right kernels are silent", "[vgpu]") { check_silence(4); }
+
+TEST_CASE("Right kernels are silent with many seeds", "[vgpu][full]") { check_silence(100); }
+
+TEST_CASE("Wrong kernels are reported, with the words that their tests name", "[vgpu]") {
+  const KernelFile file = KernelFile::built("wrong");
+  std::set<std::string> kinds;
+  for (const Wrong& kernel : *file.symbol<const WrongKernels>("flash_wrong")) {
+    INFO(kernel.name);
+    CHECK(in_child([&] { return check(kernel, 1); }) == "");
+    kinds.insert(kernel.kind);
+  }
+  for (const char* kind : {"alignment", "architecture", "barrier", "bounds", "cp.async", "deadlock", "divergence",
+                           "race", "shuffle", "uninitialised"})
+    CHECK(kinds.count(kind) == 1);
+}
+
+TEST_CASE("Races are found whatever the order of warps and the completion of copies", "[vgpu]") {
+  const KernelFile file = KernelFile::built("wrong");
+  for (const Wrong& kernel : *file.symbol<const WrongKernels>("flash_wrong")) {
+    if (kernel.kind != std::string("race")) continue;
+    INFO(kernel.name);
+    const std::string missed = in_child([&] {
+      for (std::uint64_t seed = 0; seed < 12; ++seed)
+        for (const Completion completion : {Completion::early, Completion::late, Completion::random}) {
+          Wrong either = kernel;
+          either.words = "not ordered after";
+          if (const std::string said = check(either, seed, completion); !said.empty())
+            return std::to_string(seed) + said;
+        }
+      return std::string();
+    });
+    CHECK(missed == "");
+  }
+}
+
+TEST_CASE("A report is made once for each place, and most_reports bounds them", "[vgpu]") {
+  const KernelFile file = KernelFile::built("wrong");
+  for (const std::size_t most : {0, 1, 8}) {
+    Config config;
+    config.most_reports = most;
+    Machine machine(config);
+    const Tensors tensors{allocate<int>(machine, "A", 1024), allocate<int>(machine, "B", 1024),
+                          allocate<int>(machine, "U", 1024, Contents::undefined)};
+    machine.run([&] {
+      for (const Wrong& kernel : *file.symbol<const WrongKernels>("flash_wrong"))
+        if (kernel.name == std::string("a tensor that nobody wrote") ||
+            kernel.name == std::string("shared memory that nobody wrote")) {
+          kernel.launch(tensors);
+          kernel.launch(tensors);
+        }
+    });
+    CHECK(machine.reports().size() == std::min<std::size_t>(most, 2));
+  }
+}
+
+TEST_CASE("Without checks nothing but what a GPU would not survive is reported", "[vgpu]") {
+  const KernelFile file = KernelFile::built("wrong");
+  for (const Wrong& kernel : *file.symbol<const WrongKernels>("flash_wrong")) {
+    const std::string kind = kernel.kind;
+    const bool checked = kind == "race" || kind == "uninitialised";
+    if (!checked && kind != "bounds") continue;
+    INFO(kernel.name);
+    Config config;
+    config.arch = kernel.arch;
+    config.checks = false;
+    Machine machine(config);
+    const Tensors tensors{allocate<int>(machine, "A", 1024), allocate<int>(machine, "B", 1024),
+                          allocate<int>(machine, "U", 1024, Contents::undefined)};
+    machine.run([&] { kernel.launch(tensors); });
+    CHECK(machine.reports().empty() == checked);
+  }
+}
