@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <limits>
-#include <regex>
 
 #include "app/memory.hpp"
 #include "app/run_options.hpp"
@@ -112,14 +111,13 @@ Gpu open_gpu(Index ordinal) {
 
 std::string driver_text(const cuda::Cuda& cuda) {
   const int version = cuda.driver();
-  const std::string cuda_version =
-      version > 0 ? fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10) : "none";
-  std::string line;
+  if (version == 0) return "none";
+  const std::string cuda_version = fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
   std::ifstream file("/proc/driver/nvidia/version");
-  std::getline(file, line);
-  std::smatch found;
-  if (!std::regex_search(line, found, std::regex(R"(\s(\d+\.\d+(\.\d+)?)\s)"))) return cuda_version;
-  return fmt::format("{} ({})", found[1].str(), cuda_version);
+  for (std::string word; file >> word;)  // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun ..."
+    if (std::isdigit(static_cast<unsigned char>(word[0])) && word.find('.') != std::string::npos)
+      return fmt::format("{} ({})", word, cuda_version);
+  return cuda_version;
 }
 
 cuda::Kernels open_kernels(const RunOptions& typed, const Stage& stage, Backend backend) {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "app/ledger_json.hpp"
 #include "app/output.hpp"
@@ -24,10 +24,16 @@ struct Place {
 };
 
 Place place(const std::string& where) {
-  static const std::regex form(R"(([^:]+):(\d+)( \((.+)\))?)");
-  std::smatch found;
-  if (!std::regex_match(where, found, form)) return {where, 0, ""};
-  return {found[1], std::stoll(found[2]), found[4]};
+  Place at{where, 0, ""};
+  if (const std::size_t bracket = where.find(" ("); bracket != std::string::npos) {
+    at.file = where.substr(0, bracket);
+    at.helper = where.substr(bracket + 2, where.size() - bracket - 3);
+  }
+  if (const std::size_t colon = at.file.rfind(':'); colon != std::string::npos) {
+    std::from_chars(at.file.data() + colon + 1, at.file.data() + at.file.size(), at.line);
+    at.file.resize(colon);
+  }
+  return at;
 }
 
 Json lines_json(const gpu::Counts& counts) {

@@ -12,24 +12,20 @@ namespace {
 
 constexpr gpu::Completion completions[] = {gpu::Completion::early, gpu::Completion::late, gpu::Completion::random};
 
-/// Empty when the outputs are right.
-std::string wrong(Judge& judge, const Stage& stage, const Outputs& out) {
-  const CheckResult checked = judge(stage, out);
-  return checked.pass() ? "" : checked.message();
-}
-
-void on_the_virtual_gpu(const KernelProblem& p, std::size_t number) {
+/// What is wrong with each stage's kernels on the virtual GPU.
+std::string wrong_on_the_virtual_gpu(const KernelProblem& p, std::size_t number) {
   Judge judge(p.in, p.options);
+  std::string all;
   for (const Stage& stage : stages()) {
     gpu::Config config;
     config.completion = completions[number % 3];
     config.seed = number;
     const cuda::Kernels kernels = on_virtual_gpu(stage, config);
-    INFO(stage.id << ", " << p.name);
     const RunResult result = cuda::execute(kernels, p.in, p.options, false);
-    REQUIRE(reports(kernels) == "");
-    CHECK(wrong(judge, stage, result.outputs) == "");
+    const std::string said = reports(kernels).empty() ? wrong(judge, stage, result.outputs) : reports(kernels);
+    if (!said.empty()) all += fmt::format("{}, {}: {}\n", stage.id, p.name, said);
   }
+  return all;
 }
 
 /// Elements of each tensor, read, written and both at once.
@@ -58,37 +54,56 @@ double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_P
 
 TEST_CASE("kernels equal the oracle on the virtual GPU: a sample") {
   const auto all = kernel_problems();
-  for (std::size_t n = 0; n < 160; n += 11) on_the_virtual_gpu(all[n], n);
+  CHECK(in_parallel(13, [&](std::size_t n) { return wrong_on_the_virtual_gpu(all[n * 11], n); }) == "");
 }
 
-TEST_CASE("kernels equal the oracle on the virtual GPU: every option, head size, grouping and raggedness", "[full]") {
+TEST_CASE("kernels equal the oracle on the virtual GPU: a quarter of all problems, another one each day", "[full]") {
   const auto all = kernel_problems();
-  for (std::size_t n = 0; n < all.size(); ++n) on_the_virtual_gpu(all[n], n);
+  const auto today = static_cast<std::size_t>(std::time(nullptr) / 86400);
+  CHECK(in_parallel(all.size() / 4,
+                    [&](std::size_t n) { return wrong_on_the_virtual_gpu(all[4 * n + today % 4], n + today); }) == "");
 }
 
-TEST_CASE("kernels equal the oracle on the virtual GPU: the same in every completion mode", "[deep]") {
+TEST_CASE(
+    "kernels equal the oracle on the virtual GPU: every option, head size, grouping and raggedness, in each completion "
+    "mode",
+    "[deep]") {
   const auto all = kernel_problems();
-  for (std::size_t n = 0; n < all.size(); ++n)
-    for (std::size_t mode = 1; mode < 3; ++mode) on_the_virtual_gpu(all[n], n + mode);
+  CHECK(in_parallel(3 * all.size(), [&](std::size_t n) { return wrong_on_the_virtual_gpu(all[n / 3], n); }) == "");
 }
 
-TEST_CASE("the virtual GPU counts what the CPU stage's ledger counts, tensor by tensor, for 03 and 04") {
-  const auto all = kernel_problems();
-  for (std::size_t n = 0; n < all.size(); n += 3) {
-    const KernelProblem& p = all[n];
-    for (const char* name : {"03", "04"}) {
-      const Stage& stage = find_stage(name);
-      const cuda::Kernels kernels = on_virtual_gpu(stage);
-      INFO(stage.id << ", " << p.name);
-      const RunResult kernel = cuda::execute(kernels, p.in, p.options, false);
-      REQUIRE(reports(kernels) == "");
-      CHECK(traffic(kernel.forward.ledger) ==
-            traffic(counted_on_the_cpu(stage, p, *kernel.forward.blocks).forward.ledger));
-      if (kernel.backward)
-        CHECK(traffic(kernel.backward->ledger) ==
-              traffic(counted_on_the_cpu(stage, p, *kernel.backward->blocks).backward->ledger));
-    }
+namespace {
+
+/// Where the virtual GPU counts something else than the CPU stage's ledger.
+std::string other_traffic(const KernelProblem& p) {
+  std::string all;
+  for (const char* name : {"02", "03", "04"}) {
+    const Stage& stage = find_stage(name);
+    const cuda::Kernels kernels = on_virtual_gpu(stage);
+    const RunResult kernel = cuda::execute(kernels, p.in, p.options, false);
+    const RunResult cpu = counted_on_the_cpu(stage, p, *kernel.forward.blocks);
+    if (traffic(kernel.forward.ledger) != traffic(cpu.forward.ledger))
+      all += fmt::format("{}, forward, {}:\n{}where the CPU stage has\n{}", stage.id, p.name,
+                         traffic(kernel.forward.ledger), traffic(cpu.forward.ledger));
+    if (!kernel.backward) continue;
+    const RunResult backward = counted_on_the_cpu(stage, p, *kernel.backward->blocks);
+    if (traffic(kernel.backward->ledger) != traffic(backward.backward->ledger))
+      all += fmt::format("{}, backward, {}:\n{}where the CPU stage has\n{}", stage.id, p.name,
+                         traffic(kernel.backward->ledger), traffic(backward.backward->ledger));
   }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("the virtual GPU counts what the CPU stage's ledger counts, tensor by tensor: a sample") {
+  const auto all = kernel_problems();
+  CHECK(in_parallel(all.size() / 20, [&](std::size_t n) { return other_traffic(all[20 * n + n % 20]); }) == "");
+}
+
+TEST_CASE("the virtual GPU counts what the CPU stage's ledger counts, tensor by tensor: all problems", "[full]") {
+  const auto all = kernel_problems();
+  CHECK(in_parallel(all.size(), [&](std::size_t n) { return other_traffic(all[n]); }) == "");
 }
 
 TEST_CASE("the first two stages move what they move on the CPU where a tile is a tile: S and P once each") {
@@ -153,19 +168,23 @@ TEST_CASE("kernels equal the oracle on a GPU, and the virtual GPU") {
   if (!has_gpu()) return;
   double largest = 0;
   std::string where;
+  std::mutex lock;
   const auto all = kernel_problems();
-  for (std::size_t n = 0; n < all.size(); ++n) {
-    const KernelProblem& p = all[n];
-    Judge judge(p.in, p.options);
-    for (const Stage& stage : stages()) {
-      INFO(stage.id << ", " << p.name);
-      const Outputs on_card = cuda::execute(on_gpu(stage), p.in, p.options, false).outputs;
-      CHECK(wrong(judge, stage, on_card) == "");
-      const Outputs on_cpu = cuda::execute(on_virtual_gpu(stage), p.in, p.options, false).outputs;
-      const double difference = largest_difference(on_card, on_cpu);
-      if (!(difference <= largest)) largest = difference, where = stage.id + ", " + p.name;
-    }
-  }
+  CHECK(in_parallel(all.size(), [&](std::size_t n) {
+          const KernelProblem& p = all[n];
+          Judge judge(p.in, p.options);
+          std::string said;
+          for (const Stage& stage : stages()) {
+            const Outputs on_card = cuda::execute(on_gpu(stage), p.in, p.options, false).outputs;
+            if (const std::string bad = wrong(judge, stage, on_card); !bad.empty())
+              said += fmt::format("{}, {}: {}\n", stage.id, p.name, bad);
+            const Outputs on_cpu = cuda::execute(on_virtual_gpu(stage), p.in, p.options, false).outputs;
+            const double difference = largest_difference(on_card, on_cpu);
+            const std::lock_guard guard(lock);
+            if (!(difference <= largest)) largest = difference, where = stage.id + ", " + p.name;
+          }
+          return said;
+        }) == "");
   std::printf("largest |GPU - virtual GPU| / max(1, |x|) in %zu problems: %.3g (%s)\n", all.size(), largest,
               where.c_str());
   CHECK(largest <= 0x1p-8);  // a few units of fp16 in the last place

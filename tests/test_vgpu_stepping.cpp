@@ -130,6 +130,7 @@ TEST_CASE("Architectures and configurations that there are not are refused", "[v
 TEST_CASE("Outside of Machine::run() a launch is refused, and hooks are let through", "[vgpu]") {
   Word a[4] = {1, 2, 3, 4};
   CHECK_THROWS_WITH(effects().call("flash_marks", a + 0), Catch::Contains("outside Machine::run()"));
+  CHECK_THROWS_WITH(gpu::launch("f", 1, 1, 0, nullptr, 0, nullptr), Catch::Contains("f was launched outside"));
   const auto host_code = effects().symbol<unsigned(Word*, unsigned)>("flash_host_code");
   CHECK(host_code(a, 4) == 1);
   CHECK(a[3] == 10);

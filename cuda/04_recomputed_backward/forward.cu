@@ -90,22 +90,23 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
       P.row_sum().write(sm.sum[warp], lane);
       P.write(sm.P);
       __syncthreads();  // P and the sums of all warps are there
+      float m_own = 0, l_own = 0;                               // every warp knows all rows, each stores LSE of some
 #pragma unroll
       for (int r = 0; r < S.rows; ++r) {
         l_new[r] = l_old[r];                                    // line 11
 #pragma unroll
         for (int w = 0; w < warps; ++w) l_new[r] += sm.sum[w][S.row(r)];
+        if (r % warps == warp) m_own = m_new[r], l_own = l_new[r];
       }
+      const float LSE_new = m_own + logf(l_own);                // −∞ for a row that has seen no key
       // ---- accumulate
       O.transform([&](int r, int, float o) { return l_old[r] * o; });  // line 12: O <- e^(LSE − LSE_new)·O + …·V
       O.add_product(sm.P, sm.V);
       O.transform([&](int r, int, float o) { return inverse_of_sum(l_new[r]) * o; });
       // ---- store
       visible.last(rows, cols) ? O.store(p.O, d, rows) : O.store(p.O_acc, d, rows);  // between visits in fp32
-#pragma unroll
-      for (int r = 0; r < S.rows; ++r)                          // every warp knows them, each stores some
-        if (r % warps == warp && lane % 4 == 0 && S.row(r) < rows.size())
-          p.LSE[rows.begin + S.row(r)] = m_new[r] + logf(l_new[r]);  // −∞ for a row that has seen no key
+      static_assert(decltype(S)::rows == warps);
+      if (lane % 4 == 0 && S.row(warp) < rows.size()) p.LSE[rows.begin + S.row(warp)] = LSE_new;
     }
   }
 }

@@ -19,6 +19,12 @@ struct Words {
 __global__ void behind(int* A, int n) {
   for (int i = 0; i < n; ++i) A[threadIdx.x + 32 * i] = i;  // @behind
 }
+struct Three {
+  int x[3];
+};
+__global__ void across_the_end(const int* A, int* B) {
+  *reinterpret_cast<Three*>(B) = *reinterpret_cast<const Three*>(A + 1022);  // @across_the_end
+}
 __global__ void before(const int* A, int* B) {
   B[threadIdx.x] = A[static_cast<int>(threadIdx.x) - 3];  // @before
 }
@@ -348,6 +354,8 @@ const Wrong kernels[] = {
      "write of 4 bytes; thread 0 (warp 0, lane 0) of CTA (0,0,0) at @behind; 0 bytes behind the end of A (4096 bytes); "
      "check the index",
      [](T t) { launch(behind, 1, 32, 0, t.A, 33); }},
+    {"across the end of a tensor", 75, "bounds", "read of 12 bytes; at @across_the_end; the end of A (4096 bytes)",
+     [](T t) { launch(across_the_end, 1, 1, 0, t.A, t.B); }},
     {"before a tensor", 75, "bounds", "read of 4 bytes; at @before; 12 bytes before the begin of A (4096 bytes)",
      [](T t) { launch(before, 1, 32, 0, t.A, t.B); }},
     {"an index of 32 bits", 75, "bounds", "at @int_index; outside every tensor; of A (4096; 64 bits for global memory",

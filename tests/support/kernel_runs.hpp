@@ -2,6 +2,9 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <mutex>
+#include <thread>
 
 #include "app/backend.hpp"
 #include "cuda/common/on_device.hpp"
@@ -70,12 +73,42 @@ inline bool has_gpu() {
   return missing.empty();
 }
 
-/// Kernels of a stage on the first GPU.
+/// Kernels of a stage on the first GPU; each thread has a stream of its own there.
 inline cuda::Kernels on_gpu(const Stage& stage) {
   cuda::Kernels kernels = cuda::find_kernels(stage, cuda::Backend::gpu, stage.has_backward());
-  static const std::shared_ptr<cuda::Device> device = app::open_gpu(0).device;
+  static thread_local const std::shared_ptr<cuda::Device> device = app::open_gpu(0).device;
   kernels.device = device;
   return kernels;
+}
+
+/// Empty when the outputs are right.
+inline std::string wrong(Judge& judge, const Stage& stage, const Outputs& out) {
+  const CheckResult checked = judge(stage, out);
+  return checked.pass() ? "" : checked.message();
+}
+
+/// What `look(n)` says for n = 0 … count−1, all processors at work; what is not empty, a line each. (Catch2 can't be
+/// asked by several threads.)
+inline std::string in_parallel(std::size_t count, const std::function<std::string(std::size_t)>& look) {
+  std::atomic<std::size_t> next = 0;
+  std::mutex lock;
+  std::string all;
+  const auto work = [&] {
+    for (std::size_t n = next++; n < count; n = next++) {
+      std::string said;
+      try {
+        said = look(n);
+      } catch (const std::exception& thrown) {
+        said = thrown.what();
+      }
+      const std::lock_guard guard(lock);
+      if (!said.empty()) all += said + "\n";
+    }
+  };
+  std::vector<std::jthread> threads(std::max(1u, std::thread::hardware_concurrency()));
+  for (std::jthread& thread : threads) thread = std::jthread(work);
+  threads.clear();
+  return all;
 }
 
 /// All that the virtual GPU reported in its last runs.
@@ -90,7 +123,7 @@ inline std::string reports(const cuda::Kernels& kernels) {
 inline double largest_difference(const Outputs& a, const Outputs& b) {
   double largest = 0;
   const auto look = [&](const std::vector<double>& x, const std::vector<double>& y) {
-    REQUIRE(x.size() == y.size());
+    if (x.size() != y.size()) throw std::logic_error("outputs of different sizes");
     for (std::size_t n = 0; n < x.size(); ++n) {
       const double difference = std::abs(x[n] - y[n]) / std::max(1.0, std::abs(x[n]));
       if (!(difference <= largest)) largest = difference;
