@@ -211,6 +211,7 @@ void add_bench(CLI::App& program, int& status) {
   const Heading output(*command, "Output");
   output.flag("--json", c->json, "one JSON document (docs/schema/bench.schema.json)");
   output.text("--out", c->out, "FILE", "add the document to this file's list, such as docs/measured/CARD-DATE.json");
+  command->footer("Example: flashsteps bench 02 03 04 --n 16384 --batch 1 --causal");
   command->callback([c, &status] { status = run_bench(*c); });
 }
 

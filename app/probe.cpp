@@ -55,8 +55,7 @@ Machine look() {
   utsname name{};
   uname(&name);
   m.system = fmt::format("{} {}", name.sysname, name.machine);
-  if (!cuda::has_kernels(Backend::vgpu))
-    m.vgpu_lacks = "this build has no kernels for it, which takes Linux on x86-64 and g++ 12 or clang 15";
+  if (!cuda::has_kernels(Backend::vgpu)) m.vgpu_lacks = cuda::kNoVirtualGpu;
   look_for_gpus(m);
   return m;
 }
@@ -120,21 +119,26 @@ std::string cell(const Runs& runs) {
   return names(runs.dtypes) + (runs.head_sizes.empty() ? "" : fmt::format(", d {}", fmt::join(runs.head_sizes, " ")));
 }
 
-/// Each reason once, with the programs and backends that it holds for.
-std::string reasons(const std::vector<ProgramRow>& rows) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> found;
-  for (const ProgramRow& row : rows)
-    for (const auto& [backend, runs] : {std::pair{"cpu", &row.cpu}, {"vgpu", &row.vgpu}, {"gpu", &row.gpu}}) {
-      if (runs->why_not.empty()) continue;
-      const std::string who = fmt::format("{} {} on {}", row.step.stage->number(), name(row.step.direction), backend);
-      const auto same =
-          std::ranges::find(found, runs->why_not, &std::pair<std::string, std::vector<std::string>>::first);
-      (same != found.end() ? *same : found.emplace_back(runs->why_not, std::vector<std::string>{}))
-          .second.push_back(who);
+/// Each reason once, with the programs and backends that it holds for; but those of the machine, which are said above.
+std::string reasons(const Machine& machine, const std::vector<ProgramRow>& rows) {
+  std::vector<std::pair<std::string, std::string>> found;  // why, who
+  const auto add = [&](const std::string& why, const std::string& who) {
+    if (why.empty() || why == machine.gpu_lacks || why == machine.vgpu_lacks) return;
+    for (auto& [same, all] : found)
+      if (same == why) return void(all += ", " + who);
+    found.emplace_back(why, who);
+  };
+  for (const ProgramRow& row : rows) {
+    const std::string program = fmt::format("{} {}", row.step.stage->number(), name(row.step.direction));
+    if (!row.cpu.why_not.empty()) {  // then it is nowhere
+      add(row.cpu.why_not, program);
+      continue;
     }
+    add(row.vgpu.why_not, program + " on vgpu");
+    add(row.gpu.why_not, program + " on gpu");
+  }
   std::string text;
-  for (const auto& [why, who] : found)
-    text += paragraph("no: ", fmt::format("{}: {}", fmt::join(who, ", "), why), columns);
+  for (const auto& [why, who] : found) text += paragraph("no: ", who + ": " + why, columns);
   return text;
 }
 
@@ -170,7 +174,7 @@ std::string text(const Machine& m, const std::vector<ProgramRow>& rows) {
   for (const ProgramRow& row : rows)
     table.row(
         {row.step.stage->id, std::string(name(row.step.direction)), cell(row.cpu), cell(row.vgpu), cell(row.gpu)});
-  return all + "\n" + table.text() + reasons(rows) + "\nOptions that they take\n" + options_text(rows);
+  return all + "\n" + table.text() + reasons(m, rows) + "\nOptions that they take\n" + options_text(rows);
 }
 
 // ---- JSON

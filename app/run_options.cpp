@@ -76,25 +76,29 @@ void add_attention_options(CLI::App& command, RunOptions& t) {
 }
 
 void add_machine_options(CLI::App& command, RunOptions& t) {
-  const Heading machine(command, "Machine");
-  machine.text("--on", t.on, "NAME",
-               "where it runs: cpu, or the stage's kernels on vgpu, the virtual GPU that checks and counts, or gpu");
-  machine.text("--dtype", t.dtype, "NAME",
-               "fp64, fp32 (default of the cpu), fp16 (of kernels) or bf16; sums are kept in fp32");
-  machine.text("--sram", t.sram, "SIZE",
-               "of one worker's SRAM (64KiB): bytes, or with B, KiB = KB = 1024 bytes, MiB, GiB, el = elements");
-  machine.text("--budget", t.budget, "NAME",
-               "paper (default): Algorithm 1's tiles, may overflow; strict: the largest that fit; 01: neither");
-  machine.whole("--br", t.br, "rows of a tile (queries); with --bc, in place of the budget's; not for 01");
-  machine.whole("--bc", t.bc, "columns of a tile (keys)");
-  machine.flag("--first-touch", t.first_touch, "03: the first visit makes O, l, m; none are initialised in HBM");
-  machine.flag("--count-only", t.count_only, "the same loops, counted without arithmetic");
-  machine.flag("--deterministic", t.deterministic,
-               "the same bits every time: given always, but on a gpu for dK and dV of grouped queries");
-  machine.text("--completion", t.completion, "WHEN",
+  const Heading place(command, "Where it runs");
+  place.text("--on", t.on, "NAME",
+             "cpu (default), or the stage's kernels: vgpu (trace's default), which checks and counts, or gpu");
+  place.text("--dtype", t.dtype, "NAME",
+             "fp64, fp32 (default of the cpu), fp16 (of kernels) or bf16; sums are kept in fp32");
+  place.flag("--deterministic", t.deterministic,
+             "the same bits every time: given always, but on a gpu for dK and dV of grouped queries");
+
+  const Heading cpu(command, "On the cpu");
+  cpu.text("--sram", t.sram, "SIZE",
+           "of one worker's SRAM (64KiB): bytes, or with B, KiB = KB = 1024 bytes, MiB, GiB, el = elements");
+  cpu.text("--budget", t.budget, "NAME",
+           "paper (default): Algorithm 1's tiles, may overflow; strict: the largest that fit; 01: neither");
+  cpu.whole("--br", t.br, "rows of a tile (queries); with --bc, in place of the budget's; not for 01");
+  cpu.whole("--bc", t.bc, "columns of a tile (keys)");
+  cpu.flag("--first-touch", t.first_touch, "03: the first visit makes O, l, m; none are initialised in HBM");
+  cpu.flag("--count-only", t.count_only, "the same loops, counted without arithmetic");
+
+  const Heading kernels(command, "On a vgpu or gpu");
+  kernels.text("--completion", t.completion, "WHEN",
                "vgpu: when asynchronous copies become visible: early, late (default) or random");
-  machine.seed("--vgpu-seed", t.vgpu_seed, "vgpu: of the order in which warps run (1); 0: in turn");
-  machine.whole("--device", t.device, "gpu: which one (0)");
+  kernels.seed("--vgpu-seed", t.vgpu_seed, "vgpu: of the order in which warps run (1); 0: in turn");
+  kernels.whole("--device", t.device, "gpu: which one (0)");
 }
 
 void add_waiting_options(CLI::App& command) {

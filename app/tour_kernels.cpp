@@ -72,7 +72,7 @@ KernelTour make_kernel_tour() {
   KernelTour tour;
   tour.shape = {1, 1, 1, 144, 144, 64, 64};  // ragged tiles in every stage, in about a second: 01 takes most of it
   if (!cuda::has_kernels(cuda::Backend::vgpu)) {
-    tour.why_not = "this build has no kernels for it, which takes Linux on x86-64 and g++ 12 or clang 15";
+    tour.why_not = cuda::kNoVirtualGpu;
     return tour;
   }
   Inputs in = draw_inputs(tour.shape, Format::fp16, 0);

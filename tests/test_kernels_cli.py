@@ -246,7 +246,7 @@ class Refusals(Kernels):
 
     def test_what_is_not_there(self):
         self.environment["FLASH_KERNELS"] = "/nowhere"
-        self.refused(["run", "03", "--on", "vgpu"], "virtual GPU", "this build has no kernels", "--on cpu")
+        self.refused(["run", "03", "--on", "vgpu"], "this build has no kernels for the virtual GPU", "g++ 12", "--on cpu")
         self.refused(["run", "03", "--on", "gpu"], "this build has no GPU kernels", "cuda preset", "--on vgpu")
         self.refused(["bench"], "this build has no GPU kernels", "cuda preset")
         tour = self.json("tour")

@@ -523,6 +523,25 @@ TEST_CASE("Many tensors, freed and made again", "[vgpu]") {
   CHECK_THAT(said, Catch::Contains("tensor"));
 }
 
+TEST_CASE("Threads have room for large local arrays", "[vgpu]") {
+  const KernelFile file = KernelFile::compiled_text(R"(
+    #include "cuda/ptx/ptx.hpp"
+    __global__ void local(int* A, int n) {
+      volatile int large[200 * 256];  // 200 KiB
+      for (int i = 0; i < n; ++i) large[i] = i;
+      __syncthreads();
+      A[threadIdx.x] = large[n - 1 - threadIdx.x];
+    }
+    extern "C" __attribute__((visibility("default"))) void flash_local(int* A) {
+      flash::ptx::launch("local", local, 1, 64, 0, nullptr, A, 200 * 256);
+    })");
+  CHECK(in_child([&] {
+          Run run;
+          run.machine.run([&] { file.call("flash_local", reinterpret_cast<int*>(run.B)); });
+          return all_reports(run.machine) + std::to_string(run.B[63]);
+        }) == std::to_string(200 * 256 - 64));
+}
+
 TEST_CASE("Kernels compiled on the spot have their own lines", "[vgpu]") {
   const auto text = [](int lines) {
     return "#include \"cuda/ptx/ptx.hpp\"\n" + std::string(static_cast<std::size_t>(lines), '\n') +

@@ -66,8 +66,10 @@ class Kernel:
         environment = {**os.environ, "FLASH_KERNELS": str(folder / "kernels")}
         runs = {}
         for mode in MODES:
-            done = sh(command(mode), env=environment, timeout=SECONDS)
-            runs[mode] = (done.returncode, done.stdout)
+            done = subprocess.run(command(mode), env=environment, timeout=SECONDS, text=True, errors="replace",
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            # The program puts its results on standard output, and what is wrong with them on standard error.
+            runs[mode] = (done.returncode, done.stdout + done.stderr if self.specimen else done.stderr)
         return runs
 
 
@@ -98,7 +100,8 @@ class Bug:
         noticed = any(code != 0 for code, _ in runs.values()) or "bank conflicts" in self.words
         missing = [words for words in self.words if words not in output]
         shutil.rmtree(folder)
-        first = next((line for line in output.splitlines() if line.strip()), "nothing reported")
+        lines = [line.strip() for line in output.splitlines() if line.strip()]
+        first = next((line for line in lines if self.words and self.words[0] in line), (lines + ["nothing reported"])[0])
         return noticed and not missing, first, missing, output
 
 
@@ -114,7 +117,7 @@ def run_bug(bug):
 
 
 def run_clean(kernel):
-    folder = WORK / ("clean_" + kernel.name.replace("/", "_"))
+    folder = WORK / re.sub(r"\W+", "_", " ".join(["clean", kernel.name, *kernel.options]))
     shutil.rmtree(folder, ignore_errors=True)
     runs = kernel.run(ROOT, folder)
     shutil.rmtree(folder)

@@ -9,11 +9,19 @@ namespace {
 
 using ptx::require_success;
 
-/// Keeps one SM busy for so many of its cycles.
-__global__ void spin(long long cycles) {
-  const long long begin = clock64();
-  while (clock64() - begin < cycles) {
+__device__ long long nanoseconds() {
+  long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
+/// Cycles of an SM and the nanoseconds that they took, about `length` of them.
+__global__ void measure_clock(long long length, long long* cycles_and_time) {
+  const long long time = nanoseconds(), cycles = clock64();
+  while (nanoseconds() - time < length) {
   }
+  cycles_and_time[0] = clock64() - cycles;
+  cycles_and_time[1] = nanoseconds() - time;
 }
 
 class CudaDevice final : public Device {
@@ -81,10 +89,14 @@ class CudaDevice final : public Device {
 
   double clock_mhz() {
     make_current();
-    constexpr long long few = 20'000, many = 220'000;  // short: the clock has no time to change
-    const double launch = timed([&] { spin<<<1, 1, 0, stream_>>>(few); });
-    const double whole = timed([&] { spin<<<1, 1, 0, stream_>>>(many); });
-    return static_cast<double>(many - few) / (whole - launch) * 1e-6;
+    constexpr long long length = 2'000'000;  // [ns]: the timer counts in steps of up to a microsecond
+    long long measured[2] = {}, *on_device = nullptr;
+    require_success(cudaMalloc(&on_device, sizeof measured), "memory for the clock");
+    measure_clock<<<1, 1, 0, stream_>>>(length, on_device);
+    require_success(cudaMemcpyAsync(measured, on_device, sizeof measured, cudaMemcpyDeviceToHost, stream_), "the clock");
+    wait();
+    cudaFree(on_device);
+    return 1e3 * static_cast<double>(measured[0]) / static_cast<double>(measured[1]);
   }
 
  private:

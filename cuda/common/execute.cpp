@@ -19,9 +19,7 @@ namespace {
 const Module* require_module(const Stage& stage, Backend backend, const char* direction) {
   if (const Module* module = find_module(backend, stage.id, direction)) return module;
   if (backend == Backend::vgpu && !has_kernels(backend))
-    throw Refused(
-        "a run on the virtual GPU was asked, but this build has no kernels for it, which takes Linux on x86-64 "
-        "and g++ 12 or clang 15; take --on cpu");
+    throw Refused(fmt::format("a run on the virtual GPU was asked, but {}; take --on cpu", kNoVirtualGpu));
   throw Refused(fmt::format("the {} kernels of stage {} were asked, but this build has none; take --on cpu", direction,
                             stage.id));
 }
@@ -47,15 +45,17 @@ sim::Ledger ledger_of(const gpu::Counts& counts, const Shape& shape) {
   return ledger;
 }
 
+/// Has the virtual GPU something to say of the last pass, or of what was copied out after it?
+bool reported(const Kernels& k) { return k.virtual_device && !k.virtual_device->watched().back().reports.empty(); }
+
 /// One pass. False where the virtual GPU had something to report.
 bool run_pass(const Kernels& k, const Module& module, const OnDevice& memory, const Shape& shape, Pass& pass,
               double& seconds) {
   pass.blocks = tiles(module, shape.d);
   seconds += k.device->run(module, memory.problem(), 1);
   if (!k.virtual_device) return true;
-  const Watched& watched = k.virtual_device->watched().back();
-  pass.ledger = ledger_of(watched.counts, shape);
-  return watched.reports.empty();
+  pass.ledger = ledger_of(k.virtual_device->watched().back().counts, shape);
+  return !reported(k);
 }
 
 std::vector<double> halves(const OnDevice& memory, const char* tensor) {
@@ -75,14 +75,16 @@ RunResult run_finite(const Kernels& k, const Inputs& in, const Options& o) {
   RunResult result;
   if (!run_pass(k, *k.forward, memory, in.shape, result.forward, result.seconds)) return result;
   Outputs out;
-  out.lse = lse_of(*k.stage, in, o, memory);
-  refuse_overflow(in, o, out.lse);
   out.o = halves(memory, "O");
+  out.lse = lse_of(*k.stage, in, o, memory);
+  if (reported(k)) return result;
+  refuse_overflow(in, o, out.lse);
   if (k.backward) {
     if (!run_pass(k, *k.backward, memory, in.shape, result.backward.emplace(), result.seconds)) return result;
     out.dq = halves(memory, "dQ");
     out.dk = halves(memory, "dK");
     out.dv = halves(memory, "dV");
+    if (reported(k)) return result;
   }
   refuse_infinite_outputs(*k.stage, in, out);
   result.outputs = std::move(out);

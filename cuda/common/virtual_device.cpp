@@ -51,7 +51,8 @@ void* VirtualDevice::allocate(const std::string& tensor, std::size_t bytes, cons
 }
 
 void VirtualDevice::copy_out(void* to, const void* from, std::size_t bytes) {
-  if (bytes > 0) std::memcpy(to, from, bytes);
+  machine_.copy_out(to, from, bytes);
+  keep_reports();
 }
 
 void VirtualDevice::free_all() {
@@ -61,16 +62,20 @@ void VirtualDevice::free_all() {
 
 double VirtualDevice::run(const Module& module, const Problem& problem, int times) {
   const gpu::Counts before = machine_.counts();
-  const std::size_t reports_before = machine_.reports().size();
   const auto start = std::chrono::steady_clock::now();
   machine_.run([&] {
     for (int n = 0; n < times; ++n) module.launch(problem, nullptr);
   });
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const auto& reports = machine_.reports();
-  watched_.push_back(
-      {machine_.counts() - before, {reports.begin() + static_cast<std::ptrdiff_t>(reports_before), reports.end()}});
+  watched_.push_back({machine_.counts() - before, {}});
+  keep_reports();
   return seconds;
+}
+
+void VirtualDevice::keep_reports() {
+  const auto& all = machine_.reports();
+  for (; reports_kept_ < all.size() && !watched_.empty(); ++reports_kept_)
+    watched_.back().reports.push_back(all[reports_kept_]);
 }
 
 }  // namespace flash::cuda

@@ -28,14 +28,16 @@ class VirtualDevice final : public Device {
 
   const gpu::Config& config() const { return config_; }
   const gpu::DeviceLimits& limits() const { return limits_; }
-  const std::vector<Watched>& watched() const { return watched_; }  ///< one for each run()
+  const std::vector<Watched>& watched() const { return watched_; }  ///< one for each run(), and for copies after it
   std::string trace() const { return machine_.trace(); }            ///< needs Config::timeline
 
  private:
+  void keep_reports();
+
   gpu::Config config_;
   gpu::Machine machine_;
   gpu::DeviceLimits limits_;
-  std::size_t host_bytes_, taken_ = 0;
+  std::size_t host_bytes_, taken_ = 0, reports_kept_ = 0;
   std::vector<Watched> watched_;
 };
 

@@ -43,8 +43,8 @@ class GlobalMemory {
   const std::vector<std::unique_ptr<Allocation>>& allocations() const { return allocations_; }
 
  private:
-  static constexpr std::size_t reserved = std::size_t(1) << 43;  // of addresses, not of memory
-  static constexpr std::size_t guard = std::size_t(16) << 30;    // a 32-bit index that overflowed stays within it
+  static constexpr std::size_t reserved = std::size_t(1) << 41;  // of addresses, not of memory
+  static constexpr std::size_t guard = std::size_t(8) << 30;     // a 32-bit index that overflowed stays within it
 
   void reserve();
 

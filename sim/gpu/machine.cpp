@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <stdexcept>
 
 #include "sim/gpu/parts.hpp"
@@ -51,6 +52,24 @@ void Machine::stop() {
 
 void* Machine::allocate(const std::string& name, std::size_t bytes, Contents contents) {
   return parts_->global.allocate(name, bytes, contents == Contents::given);
+}
+
+void Machine::copy_out(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  const Active active(*parts_);
+  const Allocation* a = parts_->global.find(from);
+  const auto at = a ? static_cast<std::size_t>(static_cast<const std::byte*>(from) - a->data) : 0;
+  if (a && parts_->config.checks && !a->shadow.initialised(at, bytes)) {
+    std::size_t first = at;
+    while (a->shadow.initialised(first, 1)) ++first;
+    report("unwritten",
+           fmt::format(
+               "the host copies {} out, but no kernel has written its byte {} of {}\n      a tile, a row or the last "
+               "visit is left out",
+               a->name, first, a->bytes),
+           a->name);
+  }
+  std::memcpy(to, from, bytes);
 }
 
 void Machine::free_all() { parts_->global.free_all(); }

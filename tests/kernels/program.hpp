@@ -7,9 +7,22 @@ namespace program {
 
 constexpr int threads = 96, steps = 24, words = 6;
 
-enum class Kind : std::uint32_t { nothing, read, write, atomic, sync_threads, sync_warp, arrive, sync };
+enum class Kind : std::uint32_t {
+  nothing,
+  read,
+  write,
+  atomic,
+  copy,
+  commit,
+  wait,
+  sync_threads,
+  sync_warp,
+  arrive,
+  sync
+};
 
-/// What a thread does in one step. `at` and `bytes` are of an access, `at` and `count` of a named barrier.
+/// What a thread does in one step. `at` and `bytes` are of an access or of what cp.async writes, `at` and `count` of a
+/// named barrier; `at` says how many groups of copies may stay in flight.
 struct Op {
   Kind kind;
   std::uint32_t at, bytes, count;

@@ -1,3 +1,4 @@
+// The kernels of right.hpp, each with its check.
 #include "cuda/ptx/ptx.hpp"
 #include "tests/kernels/right.hpp"
 

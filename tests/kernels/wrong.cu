@@ -1,3 +1,4 @@
+// The kernels of wrong.hpp; the table at the end holds what their reports must say.
 #include "cuda/ptx/ptx.hpp"
 #include "tests/kernels/wrong.hpp"
 
