@@ -245,6 +245,7 @@ TEST_CASE("F37: a second GPU gives the same bits") {
   if (!has_gpu()) return;
   if (app::find_gpus().count < 2) {
     WARN("SKIPPED: there is one GPU");
+    SUCCEED("nothing to run");
     return;
   }
   const KernelProblem p = kernel_problem(128, "causal", true, 193, 130);

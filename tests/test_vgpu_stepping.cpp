@@ -507,7 +507,7 @@ TEST_CASE("Two machines of one OS thread can be stepped in turn", "[vgpu]") {
 TEST_CASE("Many tensors, freed and made again", "[vgpu]") {
   Machine machine;
   for (int round = 0; round < 3; ++round) {
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < 100; ++i) {
       auto* p = static_cast<unsigned char*>(machine.allocate("t" + std::to_string(i), 1000, Contents::undefined));
       CHECK(reinterpret_cast<std::uintptr_t>(p) % 256 == 0);
       CHECK((p[0] == 0xff && p[999] == 0xff));

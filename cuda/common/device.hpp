@@ -20,6 +20,8 @@ class Device {
   /// nobody wrote shows. @throws std::runtime_error where there is not as much.
   virtual void* allocate(const std::string& tensor, std::size_t bytes, const void* contents) = 0;
   virtual void copy_out(void* to, const void* from, std::size_t bytes) = 0;
+  /// An output is about to be read: a device that can tell reports what nobody wrote.
+  virtual void require_written(const void* /*memory*/, std::size_t /*bytes*/) {}
   virtual void free_all() = 0;
 
   /// Launches the module's kernels `times` times, one after the other, and waits for their end. @return seconds of them

@@ -56,6 +56,7 @@ std::vector<Element> OnDevice::read(const std::string& name) const {
   const auto at = std::ranges::find(placed_, name, &Placed::name);
   if (at == placed_.end()) throw std::logic_error(name + " is not on the device");
   std::vector<Element> values(at->bytes / sizeof(Element));
+  if (name != "S") device_.require_written(at->memory, at->bytes);  // of S the tiles that somebody sees
   device_.copy_out(values.data(), at->memory, at->bytes);
   return values;
 }

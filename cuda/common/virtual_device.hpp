@@ -23,12 +23,13 @@ class VirtualDevice final : public Device {
   std::size_t free_bytes() const override;
   void* allocate(const std::string& tensor, std::size_t bytes, const void* contents) override;
   void copy_out(void* to, const void* from, std::size_t bytes) override;
+  void require_written(const void* memory, std::size_t bytes) override;
   void free_all() override;
   double run(const Module& module, const Problem& problem, int times) override;
 
   const gpu::Config& config() const { return config_; }
   const gpu::DeviceLimits& limits() const { return limits_; }
-  const std::vector<Watched>& watched() const { return watched_; }  ///< one for each run(), and for copies after it
+  const std::vector<Watched>& watched() const { return watched_; }  ///< one for each run() and what is read after it
   std::string trace() const { return machine_.trace(); }            ///< needs Config::timeline
 
  private:

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
 #include <stdexcept>
 
 #include "sim/gpu/parts.hpp"
@@ -54,22 +53,19 @@ void* Machine::allocate(const std::string& name, std::size_t bytes, Contents con
   return parts_->global.allocate(name, bytes, contents == Contents::given);
 }
 
-void Machine::copy_out(void* to, const void* from, std::size_t bytes) {
-  if (bytes == 0) return;
+void Machine::require_written(const void* p, std::size_t bytes) {
   const Active active(*parts_);
-  const Allocation* a = parts_->global.find(from);
-  const auto at = a ? static_cast<std::size_t>(static_cast<const std::byte*>(from) - a->data) : 0;
-  if (a && parts_->config.checks && !a->shadow.initialised(at, bytes)) {
-    std::size_t first = at;
-    while (a->shadow.initialised(first, 1)) ++first;
-    report("unwritten",
-           fmt::format(
-               "the host copies {} out, but no kernel has written its byte {} of {}\n      a tile, a row or the last "
-               "visit is left out",
-               a->name, first, a->bytes),
-           a->name);
-  }
-  std::memcpy(to, from, bytes);
+  const Allocation* a = parts_->global.find(p);
+  const auto at = a ? static_cast<std::size_t>(static_cast<const std::byte*>(p) - a->data) : 0;
+  if (!a || !parts_->config.checks || a->shadow.initialised(at, bytes)) return;
+  std::size_t first = at;
+  while (a->shadow.initialised(first, 1)) ++first;
+  report("unwritten",
+         fmt::format(
+             "the host reads {}, but no kernel has written its byte {} of {}\n      a tile, a row or the last visit is "
+             "left out",
+             a->name, first, a->bytes),
+         a->name);
 }
 
 void Machine::free_all() { parts_->global.free_all(); }

@@ -95,8 +95,8 @@ class FLASH_GPU_API Machine {
   void* allocate(const std::string& name, std::size_t bytes, Contents contents);
   /// Releases everything that was allocated.
   void free_all();
-  /// Copies to the host. What no kernel has written is a report.
-  void copy_out(void* to, const void* from, std::size_t bytes);
+  /// The host is about to read an output: what no kernel has written is a report.
+  void require_written(const void* p, std::size_t bytes);
 
   // ---- running
   /// Takes host code that launches kernels. It runs in step(), until() and run().

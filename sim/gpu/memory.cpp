@@ -33,18 +33,26 @@ std::string place_in(const Allocation& a, std::size_t at) {
 
 // ---- global memory
 
-void report_outside(const Thread& t, const void* p, std::size_t bytes, Pc pc, const char* doing) {
+/// "8 bytes behind the end of A (4096 bytes)"
+std::string place_outside(const void* p, std::size_t bytes) {
+  const auto* at = static_cast<const std::byte*>(p);
+  if (const Allocation* a = machine->global.find(p))
+    return fmt::format("reaches {} bytes behind the end of {} ({} bytes)", at + bytes - (a->data + a->bytes), a->name,
+                       a->bytes);
   std::ptrdiff_t distance = 0;
   const Allocation* nearest = machine->global.nearest(p, distance);
-  const std::string place =
-      nearest ? fmt::format(": {} bytes {} of {} ({} bytes)", std::abs(distance),
-                            distance < 0 ? "before the begin" : "behind the end", nearest->name, nearest->bytes)
-              : "";
-  report("bounds",
-         fmt::format("{} by {}\n      is outside every tensor{}\n      check the index, its type (64 bits for global "
-                     "memory) and the last tile's guard",
-                     sized(doing, bytes), here(t, pc), place),
-         where(pc), true);
+  if (!nearest) return "is outside every tensor";
+  return fmt::format("is outside every tensor: {} bytes {} of {} ({} bytes)", std::abs(distance),
+                     distance < 0 ? "before the begin" : "behind the end", nearest->name, nearest->bytes);
+}
+
+void report_outside(const Thread& t, const void* p, std::size_t bytes, Pc pc, const char* doing) {
+  report(
+      "bounds",
+      fmt::format("{} by {}\n      {}\n      check the index, its type (64 bits for global memory) and the last tile's "
+                  "guard",
+                  sized(doing, bytes), here(t, pc), place_outside(p, bytes)),
+      where(pc), true);
 }
 
 void access_global(const Thread& t, const void* p, std::size_t bytes, Way way, Pc pc, const char* doing) {

@@ -25,8 +25,10 @@ bool Machine::Parts::completes_now() {
 
 namespace {
 
+thread_local Thread* running = nullptr;  // whose fiber this is; `current` may act for another lane for a while
+
 void switch_from(Thread& self, Thread* next) {
-  current = next;
+  current = running = next;
   if (next == &self) return;
   self.fiber.switch_to(next ? next->fiber : machine->caller);
 }
@@ -64,7 +66,7 @@ void start_thread(Thread& t) {
   t.fiber.begin(machine->config.stack_bytes, [&t]() -> Fiber* {
     machine->launch->call(machine->launch->closure);
     let_go(t);
-    current = next_lane(t);
+    current = running = next_lane(t);
     return current ? &current->fiber : &machine->caller;
   });
 }
@@ -162,9 +164,9 @@ void run_warp(Warp& warp) {
   const bool again = last && last->warp == &warp && (warp.ready >> last->lane & 1);
   Thread* next = again ? last : warp.lanes[std::countr_zero(warp.ready)];
   machine->last_run = nullptr;
-  current = next;
+  current = running = next;
   machine->caller.switch_to(next->fiber);
-  current = nullptr;
+  current = running = nullptr;
 }
 
 }  // namespace
@@ -215,8 +217,8 @@ void wake_mates(Pc pc) {
 void give_way() { switch_from(*current, nullptr); }
 
 void to_caller() {
-  machine->last_run = current;
-  switch_from(*current, nullptr);
+  machine->last_run = running;
+  switch_from(*running, nullptr);
 }
 
 }  // namespace flash::gpu
