@@ -66,9 +66,15 @@ FLASH_CUDA float __fdividef(float x, float y) { return x / y; }
 FLASH_CUDA float rsqrtf(float x) { return 1 / std::sqrt(x); }
 using std::max;
 using std::min;
-// A NaN gives way to a number, a signalling one, too.
-FLASH_CUDA float max(float x, float y) { return x != x ? y : y != y ? x : std::fmax(x, y); }
-FLASH_CUDA float min(float x, float y) { return x != x ? y : y != y ? x : std::fmin(x, y); }
+// A NaN gives way to a number, a signalling one, too, and −0 is below +0.
+FLASH_CUDA float max(float x, float y) {
+  if (x != x || y != y) return x != x ? y : x;
+  return x == y ? (std::signbit(x) ? y : x) : x > y ? x : y;
+}
+FLASH_CUDA float min(float x, float y) {
+  if (x != x || y != y) return x != x ? y : x;
+  return x == y ? (std::signbit(x) ? x : y) : x < y ? x : y;
+}
 FLASH_CUDA int __popc(unsigned x) { return std::popcount(x); }
 FLASH_CUDA int __clz(int x) { return std::countl_zero(static_cast<unsigned>(x)); }
 FLASH_CUDA int __ffs(int x) { return x == 0 ? 0 : std::countr_zero(static_cast<unsigned>(x)) + 1; }

@@ -63,9 +63,10 @@ Epoch Shadow::conflict_in(const Cell& cell, const Epoch& now, const Clock& knows
 /// after both. A read does not stand in for a write, though. Atomics on one location are ordered among themselves.
 void Shadow::record(Cell& cell, const Epoch& now, const Clock& knows, std::uint32_t first_cta) {
   const auto overtaken = [&](const Epoch& then) {
-    return !then || then.cta < first_cta ||
-           ((then.bytes & ~now.bytes) == 0 && (now.write || !then.write) &&
-            ((now.atomic && then.atomic) || knows_of(knows, now, then)));
+    if (!then || then.cta < first_cta) return true;
+    const bool stands_in = (then.bytes & ~now.bytes) == 0 && (now.write || !then.write);
+    // An atomic stands in for other atomics alone: it does not conflict with those that come later.
+    return stands_in && (now.atomic ? then.atomic != 0 : knows_of(knows, now, then));
   };
   if (now.write) cell.written |= now.bytes;
   Epoch& slot = now.write ? cell.write : cell.read;
