@@ -31,9 +31,10 @@ Status trace(const TraceCommand& c) {
   std::uint64_t cycles = 0, ctas = 0;
   for (const cuda::Watched& watched : device.watched()) cycles += watched.counts.cycles, ctas += watched.counts.ctas;
   print(
-      fmt::format("{}: {} nominal cycles of {} CTAs, one shown as a microsecond: a shape, not a prediction; open it at "
+      fmt::format("{}: {} nominal cycles of {} {}, one shown as a microsecond: a shape, not a prediction; open it at "
                   "https://ui.perfetto.dev\n",
-                  c.out, grouped(static_cast<long long>(cycles)), grouped(static_cast<long long>(ctas))));
+                  c.out, grouped(static_cast<long long>(cycles)), grouped(static_cast<long long>(ctas)),
+                  ctas == 1 ? "CTA" : "CTAs"));
   const std::string faults = reports_text(*asked.stage, device);
   fmt::print(stderr, "{}", faults);
   return faults.empty() ? ok : check_failed;

@@ -236,11 +236,11 @@ class Refusals(Kernels):
     @unittest.skipIf(ASAN, "the address sanitizer loses its way where fibers throw")
     def test_launches_that_no_device_takes(self):
         folder = self.kernels()
-        for grid, threads, smem, words in (("dim3(1,65536)", 32, 0, ["65536", "65535", "smaller problem"]),
-                                           ("dim3(1,1,70000)", 32, 0, ["70000", "65535"]),
-                                           ("1", 2048, 0, ["2048 threads", "1024"]),
-                                           ("1", 32, 65537, ["65537 bytes of shared memory", "65536"])):
-            flags = [f"-DGRID={grid}", f"-DTHREADS={threads}", f"-DSMEM={smem}"]
+        for y, z, threads, smem, words in ((65536, 1, 32, 0, ["65536", "65535", "smaller problem"]),
+                                           (1, 70000, 32, 0, ["70000", "65535"]),
+                                           (1, 1, 2048, 0, ["2048 threads", "1024"]),
+                                           (1, 1, 32, 65537, ["65537 bytes of shared memory", "65536"])):
+            flags = [f"-DGRID_Y={y}", f"-DGRID_Z={z}", f"-DTHREADS={threads}", f"-DSMEM={smem}"]
             self.compile("launch.cu", folder / "vgpu/03_online_softmax_forward.so", *flags)
             self.refused(["run", "03", "--n", "8", "--on", "vgpu", "--out", "out"], "test::nothing", "sm_75", *words)
 

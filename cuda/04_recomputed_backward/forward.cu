@@ -98,7 +98,6 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
         for (int w = 0; w < warps; ++w) l_new[r] += sm.sum[w][S.row(r)];
         if (r % warps == warp) m_own = m_new[r], l_own = l_new[r];
       }
-      const float LSE_new = m_own + logf(l_own);                // −∞ for a row that has seen no key
       // ---- accumulate
       O.transform([&](int r, int, float o) { return l_old[r] * o; });  // line 12: O <- e^(LSE − LSE_new)·O + …·V
       O.add_product(sm.P, sm.V);
@@ -106,7 +105,8 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
       // ---- store
       visible.last(rows, cols) ? O.store(p.O, d, rows) : O.store(p.O_acc, d, rows);  // between visits in fp32
       static_assert(decltype(S)::rows == warps);
-      if (lane % 4 == 0 && S.row(warp) < rows.size()) p.LSE[rows.begin + S.row(warp)] = LSE_new;
+      if (lane % 4 == 0 && S.row(warp) < rows.size())           // −∞ for a row that has seen no key
+        p.LSE[rows.begin + S.row(warp)] = m_own + logf(l_own);
     }
   }
 }

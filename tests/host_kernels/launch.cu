@@ -1,4 +1,4 @@
-// A kernel that does nothing, launched as THREADS, GRID and SMEM say: what no device takes has to be refused.
+// A kernel that does nothing, launched as THREADS, GRID_Y, GRID_Z and SMEM say: what no device takes has to be refused.
 #include "cuda/common/module.hpp"
 
 namespace {
@@ -10,7 +10,7 @@ __global__ void nothing(const Problem) {}
 TileShape tiles(int) { return {32, 32}; }
 
 void launch(const Problem& p, flash::ptx::Stream stream) {
-  if (p.batch > 0) flash::ptx::launch("test::nothing", nothing, GRID, THREADS, SMEM, stream, p);
+  if (p.batch > 0) flash::ptx::launch("test::nothing", nothing, dim3(1, GRID_Y, GRID_Z), THREADS, SMEM, stream, p);
 }
 
 }  // namespace
