@@ -76,10 +76,11 @@ def link_command(program):
 
 def wanted(program, stages):
     """The objects that a test program is made of; its archives' members among them where it may need them."""
-    app = any(path.startswith("app/") for path in dependencies().get(f"tests/CMakeFiles/{program}.dir/{program}.cpp.o", ()))
+    uses = dependencies().get(f"tests/CMakeFiles/{program}.dir/{program}.cpp.o", ())
     folders = ["CMakeFiles/flash_memory.dir/", "CMakeFiles/flash_theory.dir/", "CMakeFiles/flash_stages.dir/",
-               "CMakeFiles/flash_host.dir/", f"tests/CMakeFiles/{program}.dir/"]
-    folders += ["CMakeFiles/flash_app.dir/"] if app else []
+               f"tests/CMakeFiles/{program}.dir/"]
+    folders += ["CMakeFiles/flash_app.dir/"] if any(path.startswith("app/") for path in uses) else []
+    folders += ["CMakeFiles/flash_host.dir/"] if any(path.startswith("cuda/common/") for path in uses) else []
     return [o for o in compile_commands() if any(o.startswith(f) for f in folders) and not left_out(o, stages)]
 
 
