@@ -407,6 +407,12 @@ class Others(Kernels):
         self.refused(["trace", "03", "--out", "deep/"], "folder")
         self.refused(["trace", "03", "--d", "7", "--out", "u.json"], "d = 7")
 
+    def test_measured_files(self):
+        files = sorted((ROOT / "docs/measured").glob("*.json"))
+        for file in files:
+            self.validate("bench", json.loads(file.read_text()))
+        self.assertTrue(files)
+
     def test_tour(self):
         tour = self.json("tour")
         self.validate("tour", tour)
