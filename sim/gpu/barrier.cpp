@@ -2,20 +2,11 @@
 // and counts as 32 threads (PTX ISA, bar.sync).
 #include <fmt/format.h>
 
-#include <bit>
-
 #include "sim/gpu/parts.hpp"
 #include "sim/gpu/source_line.hpp"
 
 namespace flash::gpu {
 namespace {
-
-constexpr std::uint32_t whole_warp = ~0u;
-
-template <class Function>
-void for_lanes(const Warp& warp, Function&& function) {
-  for (std::uint32_t lanes = warp.present; lanes; lanes &= lanes - 1) function(*warp.lanes[std::countr_zero(lanes)]);
-}
 
 unsigned threads_of_all(const Cta& cta) {
   unsigned threads = 0;
@@ -37,7 +28,8 @@ void require_sane(unsigned id, std::uint32_t threads, unsigned need, const Barri
 void open(Barrier& b) {
   for (Thread* leader : b.waiting) {
     look_at_log(*leader->warp);
-    if (machine->config.checks) for_lanes(*leader->warp, [&](Thread& t) { t.clock.join(b.clock); });
+    if (machine->config.checks)
+      for_lanes(*leader->warp, leader->warp->present, [&](Thread& t) { t.clock.join(b.clock); });
     waited(*leader->warp, b.time);
     leader->counted = b.counted;
     if (leader != current) wake(*leader);
@@ -59,7 +51,7 @@ void arrive(unsigned id, std::uint32_t threads, bool wait, unsigned predicates, 
   b.counted += predicates;
   b.time = std::max(b.time, t.warp->time);
   if (machine->config.checks)
-    for_lanes(*t.warp, [&](Thread& lane) {
+    for_lanes(*t.warp, t.warp->present, [&](Thread& lane) {
       b.clock.join(lane.clock);
       lane.clock.own.raise(lane.index, lane.tick() + 1);
     });
@@ -77,9 +69,11 @@ unsigned barrier(unsigned id, std::uint32_t threads, bool wait, bool predicate, 
   unsigned mine = predicate;
   if (!meet(name, whole_warp, &mine, pc)) return mine;
   unsigned predicates = 0;
-  for_lanes(*current->warp, [&](Thread& t) { predicates += *static_cast<unsigned*>(t.operands); });
+  for_lanes(*current->warp, current->warp->present,
+            [&](Thread& t) { predicates += *static_cast<unsigned*>(t.operands); });
   arrive(id, threads, wait, predicates, name, pc);
-  for_lanes(*current->warp, [&](Thread& t) { *static_cast<unsigned*>(t.operands) = current->counted; });
+  for_lanes(*current->warp, current->warp->present,
+            [&](Thread& t) { *static_cast<unsigned*>(t.operands) = current->counted; });
   meeting_done(whole_warp);
   event(at_barrier, name, pc, id, cost::barrier);
   return mine;

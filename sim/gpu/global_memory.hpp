@@ -44,7 +44,7 @@ class GlobalMemory {
 
  private:
   static constexpr std::size_t reserved = std::size_t(1) << 41;  // of addresses, not of memory
-  static constexpr std::size_t guard = std::size_t(20) << 30;     // a 32-bit index that overflowed stays within it
+  static constexpr std::size_t guard = std::size_t(20) << 30;    // a 32-bit index that overflowed stays within it
 
   void reserve();
 

@@ -7,7 +7,6 @@
 namespace flash::gpu {
 namespace {
 
-constexpr std::uint32_t whole_warp = ~0u;
 constexpr unsigned row_bytes = 16;
 
 struct Load {

@@ -7,8 +7,6 @@
 namespace flash::gpu {
 namespace {
 
-constexpr std::uint32_t whole_warp = ~0u;
-
 struct Operands {
   float* d;
   const std::uint32_t *a, *b;

@@ -1,7 +1,6 @@
 // The machine's state, shared by the files of sim/gpu: each instruction family, memory and the scheduler work on it.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <set>
 #include <string>

@@ -1,6 +1,7 @@
 // CTAs, warps and threads of a running kernel.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -58,7 +59,6 @@ struct Thread {
   Wait wait = Wait::nothing;
   const char* doing = "";  ///< the call that it is in, or was in last
   Pc pc = nullptr;         ///< of that call
-  std::uint32_t mask = 0;  ///< lanes that it meets
   void* operands = nullptr;
   bool leads = false;                 ///< acts for the lanes that wait with it
   unsigned barrier = 0, counted = 0;  ///< the one it waits at; what bar_count found there
@@ -98,6 +98,14 @@ struct Warp {
   const char* mark = nullptr;     ///< the last one, and its value
   int mark_value = 0;
 };
+
+constexpr std::uint32_t whole_warp = ~0u;
+
+/// function(thread) for each lane of the mask.
+template <class Function>
+void for_lanes(const Warp& warp, std::uint32_t mask, Function&& function) {
+  for (; mask; mask &= mask - 1) function(*warp.lanes[std::countr_zero(mask)]);
+}
 
 struct Barrier {
   unsigned need = 0, arrived = 0;  ///< threads; need 0: nobody is here

@@ -111,17 +111,16 @@ std::string chrome_trace(const Machine::Parts& parts) {
   using Json = nlohmann::ordered_json;
   const Timeline& t = parts.timeline;
   Json events = Json::array();
-  const auto pid = [&](std::uint32_t cta) { return cta; };
   for (std::size_t i = 0; i < t.tracks.size(); ++i) {
     const Track& track = t.tracks[i];
     const auto id = static_cast<std::uint32_t>(i + 1);
     events.push_back({{"ph", "M"},
-                      {"pid", pid(id)},
+                      {"pid", id},
                       {"name", "process_name"},
                       {"args", {{"name", fmt::format("{}, {}, SM {}", track.kernel, cta_name(track.cta), track.sm)}}}});
     for (unsigned w = 0; w < track.warps; ++w)
       events.push_back({{"ph", "M"},
-                        {"pid", pid(id)},
+                        {"pid", id},
                         {"tid", w},
                         {"name", "thread_name"},
                         {"args", {{"name", fmt::format("warp {}", w)}}}});
@@ -131,7 +130,7 @@ std::string chrome_trace(const Machine::Parts& parts) {
     if (s.pc) places.push_back(s.pc);
   look_up(places);
   for (const Slice& s : t.slices) {
-    Json e = {{"ph", s.is_mark ? "i" : "X"}, {"pid", pid(s.cta)}, {"tid", s.warp}, {"ts", s.begin}};
+    Json e = {{"ph", s.is_mark ? "i" : "X"}, {"pid", s.cta}, {"tid", s.warp}, {"ts", s.begin}};
     if (s.is_mark) {
       e["s"] = "t";
       e["name"] = fmt::format("{} {}", s.name, s.value);

@@ -12,8 +12,6 @@
 namespace flash::gpu {
 namespace {
 
-constexpr std::uint32_t whole_warp = ~0u;
-
 void report_divergence(const Thread& t, const Meeting& other, const char* name, Pc pc) {
   report(
       "divergence",
@@ -74,11 +72,6 @@ unsigned source_lane(Shuffle kind, unsigned lane, const Exchange& e) {
 const char* name_of(Shuffle kind) {
   constexpr const char* names[] = {"shfl.sync.idx", "shfl.sync.up", "shfl.sync.down", "shfl.sync.bfly"};
   return names[static_cast<int>(kind)];
-}
-
-template <class Function>
-void for_lanes(const Warp& warp, std::uint32_t mask, Function&& function) {
-  for (; mask; mask &= mask - 1) function(*warp.lanes[std::countr_zero(mask)]);
 }
 
 }  // namespace
