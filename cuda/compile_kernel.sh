@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compiles one kernel file to a shared object: for the virtual GPU by the host compiler, or for a GPU by nvcc.
-#   compile_kernel.sh vgpu FILE.cu OUT.so [FLAG …]      CXX, FLASH_GPU_LIBRARY: the compiler, libflash_gpu.so
+#   compile_kernel.sh vgpu FILE.cu OUT.so [FLAG …]      CXX, FLASH_GPU_LIBRARY: g++ 12 or newer, libflash_gpu.so
 #   compile_kernel.sh gpu  FILE.cu OUT.so [FLAG …]      NVCC, FLASH_CUDA_ARCHS ("75 80 90"): the first is the target and is
 #                                                       embedded as PTX, too, for cards to come
 # The only place where a kernel's flags stand: builds, tests that plant mistakes and notebooks all come here.
@@ -12,18 +12,20 @@ shift 3
 cd "$root"  # debug information names files from here
 
 vgpu() {
+  CXX=${CXX:-g++}
   # -fsanitize=thread puts a call before every load and store. That sanitizer's library is not linked: the virtual GPU
   # takes the calls. Nothing but the module's flash_… symbol is visible, so that no instrumented inline function replaces
-  # one of the program's own. -O1: local arrays stay what the source says, for the stepper.
-  local instrumented=(-fsanitize=thread -fvisibility=hidden)
-  case $("${CXX:-c++}" --version) in
-    *clang*) instrumented+=(-mllvm -tsan-instrument-func-entry-exit=0 -mllvm -tsan-distinguish-volatile=1) ;;
-    *) instrumented+=(--param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1)
-       instrumented+=(-fno-tree-sra -fno-ipa-sra) ;;  # a float4 stays one access of 16 bytes
-  esac
-  "${CXX:-c++}" -x c++ -std=c++20 -O1 -g -fPIC -ffp-contract=off -Wall -Wextra -Wno-unknown-pragmas \
+  # one of the program's own. -O0: loads, stores, lines and locals are the source's, for counts and for a debugger, and
+  # a float4 is one access of 16 bytes.
+  local instrumented=(-fsanitize=thread --param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1
+    -fvisibility=hidden)
+  if [[ $("$CXX" --version) == *clang* ]]; then
+    echo "$source: $CXX is clang, which takes a kernel's vector accesses apart: set CXX to g++ 12 or newer" >&2
+    exit 1
+  fi
+  "$CXX" -x c++ -std=c++20 -O0 -g -fPIC -ffp-contract=off -Wall -Wextra -Wno-unknown-pragmas \
     "${instrumented[@]}" -I"$root" -ffile-prefix-map="$root=." -MMD -MF "$out.d" -MT "$out" "$@" -c "$source" -o "$out.o"
-  "${CXX:-c++}" -shared -Wl,-Bsymbolic -Wl,--version-script=<(echo '{ global: flash_*; local: *; };') "$out.o" -o "$out" \
+  "$CXX" -shared -Wl,-Bsymbolic -Wl,--version-script=<(echo '{ global: flash_*; local: *; };') "$out.o" -o "$out" \
     ${FLASH_GPU_LIBRARY:+"$FLASH_GPU_LIBRARY" -Wl,-rpath,"$(dirname "$FLASH_GPU_LIBRARY")"}
   rm "$out.o"
 }

@@ -244,7 +244,7 @@ int main() {
   std::cout
       << "<!-- Made by docs/ptx_page.cpp; `bash tests/test_ptx_page.sh --update` makes it again. -->\n"
          "# The instructions of `flash::ptx`\n\n"
-         "One function for each PTX instruction that a kernel uses: on a GPU it is that instruction, for the host's "
+         "One function for each PTX instruction that a kernel may use: on a GPU it is that instruction, for the host's "
          "compiler a\ncall into the virtual GPU. In the drawings `T5 a1` is register a1 of lane 5: each cell says who "
          "holds the element. They\nare drawn from [layout.hpp](../cuda/ptx/layout.hpp), the map that the virtual GPU "
          "executes and that is compared with\nsilicon (tests/test_vgpu_conformance.cpp).\n";

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The documents tell the truth: output shown in a `console` block is what the command prints, and links lead somewhere.
+"""The documents tell the truth: output shown in a `console` block is what the command prints, a block headed by the name
+of a program is a part of it, and links lead somewhere.
 
 After a change: python3 tests/test_documents.py --update   (FLASH_APP or build/cpu/flashsteps-app is run)
 """
@@ -17,6 +18,7 @@ DOCUMENTS = sorted(
     path for path in ROOT.rglob("*.md") if not {"build", ".git"} & set(path.relative_to(ROOT).parts)
 )
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PART = re.compile(r"^<!-- (\S+) -->\n```cpp\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -36,7 +38,7 @@ def rewritten(block):
 def main():
     update = "--update" in sys.argv
     failures = []
-    blocks = links = 0
+    blocks = parts = links = 0
     for path in DOCUMENTS:
         text = path.read_text()
         name = path.relative_to(ROOT)
@@ -49,6 +51,10 @@ def main():
                 path.write_text(path.read_text().replace(match.group(0), f"```console\n{wanted}```"))
             else:
                 failures.append(f"{name}: this block is not what the command prints:\n{match.group(1)}\nbut:\n{wanted}")
+        for program, part in PART.findall(text):
+            parts += 1
+            if part not in re.sub("^  ", "", (path.parent / program).read_text(), flags=re.MULTILINE):
+                failures.append(f"{name}: this is no part of {program}:\n{part}")
         for target in LINK.findall(text):
             if "://" in target:
                 continue
@@ -56,8 +62,8 @@ def main():
             if not (path.parent / target).exists():
                 failures.append(f"{name}: the link {target} leads nowhere")
     print("\n".join(failures))
-    print(f"{blocks} console blocks, {links} links, {len(failures)} failures")
-    assert blocks and links, "no block or no link was found: nothing was tested"
+    print(f"{blocks} console blocks, {parts} parts of programs, {links} links, {len(failures)} failures")
+    assert blocks and parts and links, "no block, part or link was found: nothing was tested"
     return 1 if failures else 0
 
 

@@ -7,7 +7,9 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 page=$root/docs/ptx.md
 made=$(mktemp)
 trap 'rm -f "$made"' EXIT
-"${FLASH_BUILD_DIR:-$root/build/cpu}/tests/ptx_page" >"$made"
+program=${FLASH_BUILD_DIR:-$root/build/cpu}/tests/ptx_page
+[[ -x $program ]] || { echo "$program is not built: ./flashsteps test --quick builds it" >&2; exit 2; }
+"$program" >"$made"
 
 if [[ ${1:-} == --update ]]; then
   cp "$made" "$page"

@@ -9,8 +9,10 @@ namespace flash::cuda::online_softmax {
 
 // Four warps, each of which makes a quarter of the tile's columns: [Br,Bc/4] of S and [Br,d/4] of O. So they split the
 // keys: a row's maximum, its sum and P meet in shared memory. (FlashAttention-1 did so, too, and summed partial O's.)
-// S takes Br·Bc/128 registers of a thread, O Br·d/128; about 128 with all else: four CTAs fit an SM with the memory.
-// A tile takes 4·Br·Bc·d FLOPs and moves 10·Br·d + 16·Br bytes (Q; O, l, m both ways), a new K and V 4·Bc·d more.
+// S takes Br·Bc/128 registers of a thread, O Br·d/128, what is on its way to shared memory (Bc + Br/2)·d/128; with all
+// else about 128: four CTAs to an SM. K, V and the rest fit Turing's 64 KiB once, an sm_80's three times, an sm_90's four.
+// A tile takes 4·Br·Bc·d FLOPs and moves 10·Br·d + 16·Br bytes (Q; O_acc, l, m both ways),
+// 2·Br·d less where O is stored for good, a new K and V 4·Bc·d more.
 constexpr int Br = 32;
 template <int d>
 constexpr int Bc = 8192 / d;
@@ -44,6 +46,7 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
     if (thread < rows.size()) p.l[rows.begin + thread] = 0, p.m[rows.begin + thread] = lowest;
   }
   for (Range cols : tiles(p.Nk, Bc)) {                          // line 5
+    ptx::mark("column tile", static_cast<int>(cols.begin / Bc));
     // ---- load
     Transfer<Tile<Bc, d>, threads> K(thread), V(thread);        // [Bc,d], line 6
     K.read(p.K, cols), V.read(p.V, cols);
@@ -59,13 +62,13 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
     const Tiles seen = visible.rows(cols);
     read(seen.first());
     for (Range rows : seen) {                                   // line 7
-      ptx::mark("tile", static_cast<int>(rows.begin / Br));
+      ptx::mark("row tile", static_cast<int>(rows.begin / Br));
       // ---- load
       Q.write(sm.Q);
       if (thread < Br) sm.l[thread] = l, sm.m[thread] = m;
       WarpTile<Br, d / warps> O(0, warp * d / warps, lane);     // [Br,d], line 8
       O.load(p.O_acc, d, rows);
-      __syncthreads();  // Q, l and m are there, and so are K, V and the slope
+      __syncthreads();  // Q, l, m, K, V and the slope are there; nobody reads P and the sums before any more
       read(seen.next(rows));
       // ---- scores
       WarpTile<Br, Bc / warps> S(0, warp * Bc / warps, lane);   // [Br,Bc]
@@ -90,7 +93,7 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
       P.transform([&](int r, int, float s) { return exp(s - m_new[r]); });  // line 10, under it
       P.row_sum().write(sm.sum[warp], lane);
       P.write(sm.P);
-      __syncthreads();  // P and the sums of all warps are there
+      __syncthreads();  // P and the sums of all warps are there; nobody reads Q, l, m and the maxima any more
 #pragma unroll
       for (int r = 0; r < S.rows; ++r) {
         l_new[r] = l_old[r];                                    // line 11
@@ -104,7 +107,7 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
       // ---- store
       visible.last(rows, cols) ? O.store(p.O, d, rows) : O.store(p.O_acc, d, rows);  // between visits in fp32
 #pragma unroll
-      for (int r = 0; r < S.rows; ++r)                          // lines 12, 13: every warp knows them, each stores some
+      for (int r = 0; r < S.rows; ++r)                          // line 13: every warp knows them, each stores some
         if (r % warps == warp && lane % 4 == 0 && S.row(r) < rows.size()) {
           p.l[rows.begin + S.row(r)] = l_new[r];
           p.m[rows.begin + S.row(r)] = m_new[r];

@@ -11,7 +11,7 @@ namespace flash::cuda::recomputed_backward {
 // through shared memory, where the products find them transposed (dV, dK) and made by other warps (dQ).
 // dK and dV stay in registers over the inner loop, Bc·d/256 of a thread each; S, P and dP take Br·Bc/256 each, dQ twice
 // Br·d/256, Q, O and dO of the next tile Br·d/512 each: one CTA fills an SM.
-// A tile takes 10·Br·Bc·d FLOPs and moves 14·Br·d + 4·Br bytes (Q, O, dO, LSE; dQ both ways), a new K and V 8·Bc·d.
+// A tile takes 10·Br·Bc·d FLOPs and moves 14·Br·d + 4·Br bytes (Q, O, dO, LSE; dQ both ways), the K, V, dK, dV of a column 8·Bc·d.
 template <int d>
 constexpr int Br = 4096 / d;
 constexpr int Bc = 64;
@@ -53,8 +53,9 @@ __global__ void __launch_bounds__(threads) backward(const Problem problem) {
     // ---- store
     visible.none(rows) ? store_zeros<threads>(p.dQ, rows, d, thread) : store_zeros<threads>(p.dQ_acc, rows, d, thread);
   }
-  __syncthreads();  // dQ and the slope are there
+  __syncthreads();  // the zeros of dQ are there
   for (Range cols : tiles(p.Nk, Bc)) {                          // line 6
+    ptx::mark("column tile", static_cast<int>(cols.begin / Bc));
     // ---- load
     Transfer<Tile<Bc, d>, threads> K(thread), V(thread);        // [Bc,d], line 7
     K.read(p.K, cols), V.read(p.V, cols);
@@ -69,7 +70,7 @@ __global__ void __launch_bounds__(threads) backward(const Problem problem) {
     const Tiles seen = visible.rows(cols);
     read(seen.first());
     for (Range rows : seen) {                                   // line 9
-      ptx::mark("tile", static_cast<int>(rows.begin / Br));
+      ptx::mark("row tile", static_cast<int>(rows.begin / Br));
       // ---- load
       dO.write(sm.dO), Q.write(sm.Q);
       if (thread < Br) sm.LSE[thread] = LSE;
@@ -80,7 +81,7 @@ __global__ void __launch_bounds__(threads) backward(const Problem problem) {
       }
       WarpTile<Br / 2, d / 4> dQ(warp_row * Br / 2, warp_col * d / 4, lane), dQ_before = dQ;  // [Br,d]
       dQ_before.load(p.dQ_acc, d, rows);
-      __syncthreads();  // Q, dO, LSE and D are there, and so are K and V
+      __syncthreads();  // Q, dO, LSE, D, K, V and the slope are there
       read(seen.next(rows));
       // ---- scores
       WarpTile<Br / 2, Bc / 4> S(warp_row * Br / 2, warp_col * Bc / 4, lane), dP = S;  // [Br,Bc]
@@ -112,7 +113,7 @@ __global__ void __launch_bounds__(threads) backward(const Problem problem) {
       visible.last(rows, cols) ? dQ.store(p.dQ, d, rows) : dQ.store(p.dQ_acc, d, rows);  // between visits in fp32
       // ---- dK
       dK.add_product(transposed(sm.dS), sm.Q);                  // line 22
-      __syncthreads();  // nobody reads Q, dO and D any more, nor, after the last tile, K and V
+      __syncthreads();  // nobody reads Q any more, nor, after the last tile, K
     }
     // ---- store
     dK.transform([&](int, int, float dk) { return p.scale * dk; });

@@ -9,8 +9,10 @@ namespace flash::cuda::recomputed_backward {
 
 // Four warps, each of which makes a quarter of the tile's columns: [Br,Bc/4] of S and [Br,d/4] of O. So they split the
 // keys: a row's maximum, its sum and P meet in shared memory. (FlashAttention-1 did so, too, and summed partial O's.)
-// S takes Br·Bc/128 registers of a thread, O Br·d/128; about 128 with all else: four CTAs fit an SM with the memory.
-// A tile takes 4·Br·Bc·d FLOPs and moves 10·Br·d + 8·Br bytes (Q; O and LSE both ways), a new K and V 4·Bc·d more.
+// S takes Br·Bc/128 registers of a thread, O Br·d/128, what is on its way to shared memory (Bc + Br/2)·d/128; with all
+// else about 128: four CTAs to an SM. K, V and the rest fit Turing's 64 KiB once, an sm_80's three times, an sm_90's four.
+// A tile takes 4·Br·Bc·d FLOPs and moves 10·Br·d + 8·Br bytes (Q; O_acc and LSE both ways),
+// 2·Br·d less where O is stored for good, a new K and V 4·Bc·d more.
 constexpr int Br = 32;
 template <int d>
 constexpr int Bc = 8192 / d;
@@ -44,6 +46,7 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
     if (thread < rows.size()) p.LSE[rows.begin + thread] = -INFINITY;
   }
   for (Range cols : tiles(p.Nk, Bc)) {                          // line 5
+    ptx::mark("column tile", static_cast<int>(cols.begin / Bc));
     // ---- load
     Transfer<Tile<Bc, d>, threads> K(thread), V(thread);        // [Bc,d], line 6
     K.read(p.K, cols), V.read(p.V, cols);
@@ -58,13 +61,13 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
     const Tiles seen = visible.rows(cols);
     read(seen.first());
     for (Range rows : seen) {                                   // line 7
-      ptx::mark("tile", static_cast<int>(rows.begin / Br));
+      ptx::mark("row tile", static_cast<int>(rows.begin / Br));
       // ---- load
       Q.write(sm.Q);
       if (thread < Br) sm.LSE[thread] = LSE;
       WarpTile<Br, d / warps> O(0, warp * d / warps, lane);     // [Br,d], line 8
       O.load(p.O_acc, d, rows);
-      __syncthreads();  // Q and LSE are there, and so are K, V and the slope
+      __syncthreads();  // Q, LSE, K, V and the slope are there; nobody reads P and the sums before any more
       read(seen.next(rows));
       // ---- scores
       WarpTile<Br, Bc / warps> S(0, warp * Bc / warps, lane);   // [Br,Bc]
@@ -89,14 +92,12 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
       P.transform([&](int r, int, float s) { return exp(s - m_new[r]); });  // line 10, under it
       P.row_sum().write(sm.sum[warp], lane);
       P.write(sm.P);
-      __syncthreads();  // P and the sums of all warps are there
-      float m_own = 0, l_own = 0;                               // every warp knows all rows, each stores LSE of some
+      __syncthreads();  // P and the sums of all warps are there; nobody reads Q, LSE and the maxima any more
 #pragma unroll
       for (int r = 0; r < S.rows; ++r) {
         l_new[r] = l_old[r];                                    // line 11
 #pragma unroll
         for (int w = 0; w < warps; ++w) l_new[r] += sm.sum[w][S.row(r)];
-        if (r % warps == warp) m_own = m_new[r], l_own = l_new[r];
       }
       // ---- accumulate
       O.transform([&](int r, int, float o) { return l_old[r] * o; });  // line 12: O <- e^(LSE − LSE_new)·O + …·V
@@ -104,9 +105,10 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
       O.transform([&](int r, int, float o) { return inverse_of_sum(l_new[r]) * o; });
       // ---- store
       visible.last(rows, cols) ? O.store(p.O, d, rows) : O.store(p.O_acc, d, rows);  // between visits in fp32
-      static_assert(decltype(S)::rows == warps);
-      if (lane % 4 == 0 && S.row(warp) < rows.size())           // −∞ for a row that has seen no key
-        p.LSE[rows.begin + S.row(warp)] = m_own + logf(l_own);
+#pragma unroll
+      for (int r = 0; r < S.rows; ++r)                          // line 13: every warp knows them, each stores some
+        if (r % warps == warp && lane % 4 == 0 && S.row(r) < rows.size())
+          p.LSE[rows.begin + S.row(r)] = m_new[r] + __logf(l_new[r]);  // −∞ for a row that has seen no key
     }
   }
 }

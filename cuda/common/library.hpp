@@ -16,7 +16,7 @@ constexpr std::string_view name(Backend backend) { return backend == Backend::vg
 
 /// Why a build has no kernels for the virtual GPU.
 constexpr const char* kNoVirtualGpu =
-    "this build has no kernels for the virtual GPU, which takes Linux on x86-64 and g++ 12, clang 15 or newer";
+    "this build has no kernels for the virtual GPU, which takes Linux on x86-64 and g++ 12 or newer";
 
 /// Has this build kernels for the backend?
 bool has_kernels(Backend backend);

@@ -27,6 +27,7 @@ class VirtualDevice final : public Device {
   void free_all() override;
   double run(const Module& module, const Problem& problem, int times) override;
 
+  gpu::Machine& machine() { return machine_; }  ///< to step a kernel on it
   const gpu::Config& config() const { return config_; }
   const gpu::DeviceLimits& limits() const { return limits_; }
   const std::vector<Watched>& watched() const { return watched_; }  ///< one for each run() and what is read after it

@@ -16,7 +16,8 @@ FLASH_PTX float ex2(float x) {
 #endif
 }
 
-/// Two fp32 to a register of two fp16, rounded to nearest even (cvt.rn.f16x2.f32); `low` in the lower half.
+/// Two fp32 to a register of two fp16, rounded to nearest even (cvt.rn.f16x2.f32; on sm_75 two
+/// cvt.rn.f16.f32); `low` in the lower half.
 FLASH_PTX uint32_t pack_f16(float low, float high) {
 #ifdef __CUDACC__
   const __half2 pair = __floats2half2_rn(low, high);

@@ -30,7 +30,7 @@ void open(Barrier& b) {
     look_at_log(*leader->warp);
     if (machine->config.checks)
       for_lanes(*leader->warp, leader->warp->present, [&](Thread& t) { t.clock.join(b.clock); });
-    waited(*leader->warp, b.time);
+    waited(*leader->warp, leader->pc, b.time);
     leader->counted = b.counted;
     if (leader != current) wake(*leader);
   }
@@ -45,6 +45,14 @@ void arrive(unsigned id, std::uint32_t threads, bool wait, unsigned predicates, 
   const unsigned need = threads ? threads : threads_of_all(cta);
   Barrier& b = cta.barriers[id % 16];
   require_sane(id, threads, need, b, pc);
+  if (b.arrived == 0) b.pc = pc;
+  if (!threads && pc != b.pc && where(pc) != where(b.pc))
+    report("barrier",
+           fmt::format(
+               "{} is at a barrier of all threads, but others of its CTA are at the one at {}\n      all must come to "
+               "the same one: take it out of the branch, or give each part a barrier of its own",
+               here(t, pc), where(b.pc)),
+           where(pc) + where(b.pc));
   look_at_log(*t.warp);
   b.need = need;
   b.arrived += 32;

@@ -81,8 +81,7 @@ void look_at_log(Warp& warp) {
   if (!machine->config.counts) return;
   std::array<std::size_t, 32> next{};
   static thread_local Together together;
-  unsigned cycles = 0;
-  bool waits_for_global = false;
+  Pc from_global = nullptr;
   for (;;) {
     together.clear();
     for (unsigned l = 0; l < 32; ++l) {
@@ -94,16 +93,15 @@ void look_at_log(Warp& warp) {
     if (together.empty()) break;
     if (together[0]->shared) {
       shared_instruction(together, warp.cta->smem);
-      cycles += cost::shared_access;
+      memory_event(warp, "shared memory", together[0]->pc, cost::shared_access);
     } else {
       global_instruction(together);
-      cycles += cost::global_access;
-      waits_for_global = true;
+      memory_event(warp, "global memory", from_global = together[0]->pc, cost::global_access);
     }
   }
   for (Thread* lane : warp.lanes)
     if (lane) lane->log.clear();
-  if (cycles > 0) memory_event(warp, cycles + (waits_for_global ? cost::global_latency : 0));
+  if (from_global) memory_event(warp, "global memory", from_global, cost::global_latency);
 }
 
 }  // namespace flash::gpu

@@ -8,6 +8,10 @@
 
 #include "sim/gpu/instructions.hpp"
 
+// What a kernel's file must not say, with what to say instead.
+#define __shared__ static_assert(false, "no __shared__ here: one struct Smem, and ptx::dynamic_smem<Smem>()");
+#define asm static_assert(false, "no asm here: a function of cuda/ptx for each instruction");
+
 #define __global__
 #define __device__
 #define __host__
@@ -30,15 +34,19 @@ constexpr int warpSize = 32;
 // ---- 16-bit numbers
 struct __half {
   std::uint16_t bits;
+  FLASH_ASSIGNED_AS(__half, std::uint16_t)
 };
 struct alignas(4) __half2 {
   __half x, y;
+  FLASH_ASSIGNED_AS(__half2, std::uint32_t)
 };
 struct __nv_bfloat16 {
   std::uint16_t bits;
+  FLASH_ASSIGNED_AS(__nv_bfloat16, std::uint16_t)
 };
 struct alignas(4) __nv_bfloat162 {
   __nv_bfloat16 x, y;
+  FLASH_ASSIGNED_AS(__nv_bfloat162, std::uint32_t)
 };
 using half = __half;
 using half2 = __half2;

@@ -68,23 +68,6 @@ HOOK __tsan_func_exit() {}
 HOOK __tsan_vptr_update(void*, void*) {}
 HOOK __tsan_vptr_read(void*) {}
 
-// What clang calls for them.
-#define COPY extern "C" FLASH_GPU_API void*
-COPY __tsan_memcpy(void* to, const void* from, unsigned long n) {
-  flash::gpu::plain(from, n, flash::gpu::Way::read, CALLER, 1);
-  flash::gpu::plain(to, n, flash::gpu::Way::write, CALLER, 1);
-  return __builtin_memcpy(to, from, n);
-}
-COPY __tsan_memmove(void* to, const void* from, unsigned long n) {
-  flash::gpu::plain(from, n, flash::gpu::Way::read, CALLER, 1);
-  flash::gpu::plain(to, n, flash::gpu::Way::write, CALLER, 1);
-  return __builtin_memmove(to, from, n);
-}
-COPY __tsan_memset(void* to, int value, unsigned long n) {
-  flash::gpu::plain(to, n, flash::gpu::Way::write, CALLER, 1);
-  return __builtin_memset(to, value, n);
-}
-
 // Host code of a kernel's file may have std::atomic, shared pointers and guarded statics.
 #define GIVES(T) extern "C" FLASH_GPU_API T
 #define ATOMICS(B, T)                                                                                                 \

@@ -149,6 +149,14 @@ std::span<const std::byte> Machine::shared_memory() const {
   return {t->cta->smem, t->cta->smem_bytes};
 }
 
+std::span<const std::byte> Machine::shared_memory(const std::string& name) const {
+  const auto all = shared_memory();
+  if (!all.empty())
+    for (const Named& n : parts_->stopped_thread->cta->names)
+      if (n.text == name) return all.subspan(n.begin, n.end - n.begin);
+  return {};
+}
+
 std::span<const std::byte> Machine::watched(int thread, const std::string& name) const {
   const Thread* t = parts_->stopped_thread;
   if (!t || !parts_->launch || thread < 0 || static_cast<std::size_t>(thread) >= t->cta->threads.size()) return {};

@@ -51,7 +51,7 @@ enum EventKind : unsigned {
 
 struct Event {
   EventKind kind = at_instruction;
-  std::string name;   ///< "mma.sync", or the mark's
+  std::string name;   ///< "mma.sync.aligned.m16n8k8.f16", or the mark's
   std::string where;  ///< "cuda/03_online_softmax/forward.cu:77"
   uint3 cta{};
   int warp = 0;
@@ -76,7 +76,7 @@ struct Counts {
   std::uint64_t smem_read = 0, smem_written = 0;       ///< [bytes]
   std::uint64_t wavefronts = 0, least_wavefronts = 0;  ///< of shared memory
   std::uint64_t sectors = 0, least_sectors = 0;        ///< of global memory
-  std::map<std::string, std::uint64_t> instructions;   ///< executed by a warp: "mma.sync.m16n8k8", …
+  std::map<std::string, std::uint64_t> instructions;   ///< executed by a warp: "mma.sync.aligned.m16n8k8.f16", …
   std::map<std::string, LineCounts> lines;             ///< "cuda/….cu:77"
   std::uint64_t barriers = 0, ctas = 0, cycles = 0;    ///< cycles: the longest CTA's nominal ones, summed by launch
 };
@@ -118,6 +118,7 @@ class FLASH_GPU_API Machine {
   const Counts& counts() const;
   /// Of the CTA of the last event: its shared memory, and a thread's local array that ptx::watch named.
   std::span<const std::byte> shared_memory() const;
+  std::span<const std::byte> shared_memory(const std::string& name) const;  ///< what ptx::name named; else nothing
   std::span<const std::byte> watched(int thread, const std::string& name) const;
   /// Who waits where for what, and what is in flight.
   std::string state() const;

@@ -123,8 +123,8 @@ void count_instruction(const char* name);
 
 // ---- timeline.cpp
 void begin_launch();
-void memory_event(Warp& warp, unsigned cycles);  ///< plain accesses
-void waited(Warp& warp, std::uint64_t until);    ///< for something that was there at `until`
+void memory_event(Warp& warp, const char* name, Pc pc, unsigned cycles);  ///< plain accesses
+void waited(Warp& warp, Pc pc, std::uint64_t until);                      ///< at `pc` for what was there at `until`
 void begin_track(Cta& cta, Launch& launch);
 void end_track(Cta& cta);
 std::string chrome_trace(const Machine::Parts& parts);

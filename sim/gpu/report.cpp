@@ -55,7 +55,7 @@ std::string lanes_text(std::uint32_t lanes) {
 
 std::string here(const Thread& t, Pc pc) {
   std::string text = fmt::format("{} of {} at {}", thread_name(*t.cta, t.index), cta_name(t.cta->index), where(pc));
-  if (t.warp->mark) text += fmt::format(", {} {}", t.warp->mark, t.warp->mark_value);
+  for (const Mark& mark : t.warp->marks) text += fmt::format(", {} {}", mark.name, mark.value);
   return text;
 }
 

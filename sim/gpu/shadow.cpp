@@ -7,18 +7,14 @@
 namespace flash::gpu {
 namespace {
 
-bool knows_of(const Clock& knows, const Epoch& now, const Epoch& then) {
-  if (then.cta == now.cta) return knows.own.of(then.agent) >= then.tick;
+bool knows_of(const Clock& knows, std::uint32_t cta, const Epoch& then) {
+  if (then.cta == cta) return knows.own.of(then.agent) >= then.tick;
   const auto other = knows.others.find(then.cta);
   return other != knows.others.end() && other->second.of(then.agent) >= then.tick;
 }
 
-bool is_before(const Clock& knows, const Epoch& now, const Epoch& then, std::uint32_t first_cta) {
-  return !then || then.cta < first_cta || knows_of(knows, now, then);
-}
-
-bool conflicts(const Epoch& now, const Epoch& then) {
-  return (now.bytes & then.bytes) != 0 && (now.write || then.write) && !(now.atomic && then.atomic);
+bool conflicts(const Epoch& now, std::uint32_t bytes, const Epoch& then) {
+  return (bytes & then.bytes) != 0 && (now.write || then.write) && !(now.atomic && then.atomic);
 }
 
 }  // namespace
@@ -36,43 +32,53 @@ Shadow::~Shadow() {
   if (cells_) munmap(cells_, count_ * sizeof(Cell));
 }
 
-Epoch Shadow::conflict(const Touch& touch, const Clock& knows, std::uint32_t first_cta) {
-  const std::size_t end = touch.begin + touch.bytes;
-  Epoch now = touch.epoch;
-  for (std::size_t cell = touch.begin / 4; cell * 4 < end; ++cell) {
-    const std::size_t from = std::max(touch.begin, cell * 4) - cell * 4, to = std::min(end, cell * 4 + 4) - cell * 4;
-    now.bytes = (1u << to) - (1u << from);
-    if (const Epoch then = conflict_in(cells_[cell], now, knows, first_cta)) return then;
-    record(cells_[cell], now, knows, first_cta);
+/// function(cell, which of its four bytes) for each cell of [begin, begin + bytes).
+template <class Function>
+void Shadow::for_cells(std::size_t begin, std::size_t bytes, Function&& function) const {
+  const std::size_t end = begin + bytes;
+  for (std::size_t at = begin / 4 * 4; at < end; at += 4) {
+    const std::uint32_t before = at < begin ? begin - at : 0, behind = at + 4 > end ? at + 4 - end : 0;
+    function(cells_[at / 4], (15u >> behind) & (15u << before));
   }
-  return {};
 }
 
-Epoch Shadow::conflict_in(const Cell& cell, const Epoch& now, const Clock& knows, std::uint32_t first_cta) const {
+Epoch Shadow::conflict(const Touch& touch, const Clock& knows, std::uint32_t first_cta) {
+  Epoch found;
+  for_cells(touch.begin, touch.bytes, [&](Cell& cell, std::uint32_t bytes) {
+    if (!found) found = conflict_in(cell, touch.epoch, bytes, knows, first_cta);
+    if (!found) record(cell, touch.epoch, bytes, knows, first_cta);
+  });
+  return found;
+}
+
+Epoch Shadow::conflict_in(const Cell& cell, const Epoch& now, std::uint32_t bytes, const Clock& knows,
+                          std::uint32_t first_cta) const {
   const auto bad = [&](const Epoch& then) {
-    return then && conflicts(now, then) && !is_before(knows, now, then, first_cta);
+    return then && conflicts(now, bytes, then) && then.cta >= first_cta && !knows_of(knows, now.cta, then);
   };
   if (bad(cell.write)) return cell.write;
   if (bad(cell.read)) return cell.read;
-  for (const Epoch& then : lists_[cell.more])
-    if (bad(then)) return then;
+  if (cell.more)
+    for (const Epoch& then : lists_[cell.more])
+      if (bad(then)) return then;
   return {};
 }
 
 /// An epoch that the new one is ordered after, on the same bytes, need not be kept: what comes after the new one comes
 /// after both. A read does not stand in for a write, though. Atomics on one location are ordered among themselves.
-void Shadow::record(Cell& cell, const Epoch& now, const Clock& knows, std::uint32_t first_cta) {
+void Shadow::record(Cell& cell, const Epoch& now, std::uint32_t bytes, const Clock& knows, std::uint32_t first_cta) {
   const auto overtaken = [&](const Epoch& then) {
     if (!then || then.cta < first_cta) return true;
-    const bool stands_in = (then.bytes & ~now.bytes) == 0 && (now.write || !then.write);
+    const bool stands_in = (then.bytes & ~bytes) == 0 && (now.write || !then.write);
     // An atomic stands in for other atomics alone: it does not conflict with those that come later.
-    return stands_in && (now.atomic ? then.atomic != 0 : knows_of(knows, now, then));
+    return stands_in && (now.atomic ? then.atomic != 0 : knows_of(knows, now.cta, then));
   };
-  if (now.write) cell.written |= now.bytes;
+  if (now.write) cell.written |= bytes;
   Epoch& slot = now.write ? cell.write : cell.read;
   Epoch& other = now.write ? cell.read : cell.write;
   const Epoch left = overtaken(slot) ? Epoch{} : slot;
   slot = now;
+  slot.bytes = bytes;
   if (overtaken(other)) other = {};
   if (cell.more) {
     auto& list = lists_[cell.more];
@@ -103,14 +109,14 @@ void Shadow::keep(Cell& cell, const Epoch& epoch) {
 }
 
 bool Shadow::initialised(std::size_t begin, std::size_t bytes) const {
-  if (all_initialised_) return true;
-  for (std::size_t at = begin; at < begin + bytes; ++at)
-    if (!(cells_[at / 4].written >> at % 4 & 1)) return false;
-  return true;
+  bool all = true;
+  if (!all_initialised_)
+    for_cells(begin, bytes, [&](const Cell& cell, std::uint32_t of) { all = all && (of & ~cell.written) == 0; });
+  return all;
 }
 
 void Shadow::set_initialised(std::size_t begin, std::size_t bytes) {
-  for (std::size_t at = begin; at < begin + bytes; ++at) cells_[at / 4].written |= 1u << at % 4;
+  for_cells(begin, bytes, [](Cell& cell, std::uint32_t of) { cell.written |= of; });
 }
 
 }  // namespace flash::gpu

@@ -14,7 +14,7 @@ using Pc = const void*;
 /// An access as the shadow is asked about it. Bytes are counted from the shadow's begin.
 struct Touch {
   std::size_t begin, bytes;
-  Epoch epoch;  ///< its `bytes` are filled in for each cell
+  Epoch epoch;  ///< without its `bytes`, which each cell has of its own
 };
 
 class Shadow {
@@ -35,8 +35,11 @@ class Shadow {
   void set_initialised(std::size_t begin, std::size_t bytes);
 
  private:
-  Epoch conflict_in(const Cell& cell, const Epoch& now, const Clock& knows, std::uint32_t first_cta) const;
-  void record(Cell& cell, const Epoch& now, const Clock& knows, std::uint32_t first_cta);
+  template <class Function>
+  void for_cells(std::size_t begin, std::size_t bytes, Function&& function) const;
+  Epoch conflict_in(const Cell& cell, const Epoch& now, std::uint32_t bytes, const Clock& knows,
+                    std::uint32_t first_cta) const;
+  void record(Cell& cell, const Epoch& now, std::uint32_t bytes, const Clock& knows, std::uint32_t first_cta);
   void keep(Cell& cell, const Epoch& epoch);
 
   Cell* cells_ = nullptr;

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/gpu/fiber.hpp"
@@ -86,6 +87,12 @@ struct Meeting {
   std::uint32_t mask = 0, arrived = 0;
 };
 
+/// ptx::mark(name, value).
+struct Mark {
+  std::string_view name;
+  int value;
+};
+
 struct Warp {
   unsigned index = 0;
   Cta* cta = nullptr;
@@ -95,8 +102,7 @@ struct Warp {
   std::vector<Meeting> meetings;
   std::uint64_t time = 0;         ///< nominal cycles
   std::map<Pc, unsigned> passes;  ///< the most of any lane
-  const char* mark = nullptr;     ///< the last one, and its value
-  int mark_value = 0;
+  std::vector<Mark> marks;        ///< the last of each name; one of an outer loop ends those within
 };
 
 constexpr std::uint32_t whole_warp = ~0u;
@@ -109,6 +115,7 @@ void for_lanes(const Warp& warp, std::uint32_t mask, Function&& function) {
 
 struct Barrier {
   unsigned need = 0, arrived = 0;  ///< threads; need 0: nobody is here
+  Pc pc = nullptr;                 ///< of the first that came
   unsigned counted = 0;            ///< of bar_count: those that said true
   std::vector<Thread*> waiting;    ///< one lane for each warp that waits
   Clock clock;

@@ -1,6 +1,7 @@
 // What a thread asks about itself, its arithmetic on special units, and what it tells the stepper.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -48,8 +49,9 @@ float2 unpack_f16(std::uint32_t pair) {
 void mark(const char* name, int value) {
   const Pc pc = __builtin_return_address(0);
   if (!let_mates_run("mark", pc)) return;
-  current->warp->mark = name;
-  current->warp->mark_value = value;
+  auto& marks = current->warp->marks;
+  marks.erase(std::ranges::find(marks, name, &Mark::name), marks.end());
+  marks.push_back({name, value});
   event(at_mark, name, pc, value);
   wake_mates(pc);
 }

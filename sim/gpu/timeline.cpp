@@ -57,17 +57,17 @@ void end_track(Cta& cta) {
   machine->launch->longest_cta = std::max(machine->launch->longest_cta, end - t.launch_begin);
 }
 
-void memory_event(Warp& warp, unsigned cycles) {
+void memory_event(Warp& warp, const char* name, Pc pc, unsigned cycles) {
   const std::uint64_t begin = warp.time;
   warp.time += cycles;
-  if (machine->config.timeline) add_slice(warp, slice_of(warp, "memory", nullptr, 0, begin));
+  if (machine->config.timeline) add_slice(warp, slice_of(warp, name, pc, 0, begin));
 }
 
-void waited(Warp& warp, std::uint64_t until) {
+void waited(Warp& warp, Pc pc, std::uint64_t until) {
   if (until <= warp.time) return;
   const std::uint64_t begin = warp.time;
   warp.time = until;
-  if (machine->config.timeline) add_slice(warp, slice_of(warp, "wait", nullptr, 0, begin));
+  if (machine->config.timeline) add_slice(warp, slice_of(warp, "wait", pc, 0, begin));
 }
 
 void event(EventKind kind, const char* name, Pc pc, std::int64_t value, unsigned cycles) {
