@@ -38,8 +38,8 @@ std::string run(const Right& kernel, Completion completion, std::uint64_t seed) 
   return all_reports(machine) + (right || !machine.reports().empty() ? "" : "wrong numbers");
 }
 
-void check_silence(std::uint64_t seeds) {
-  const KernelFile file = KernelFile::built("right");
+void check_silence(const char* name, std::uint64_t seeds) {
+  const KernelFile file = KernelFile::built(name);
   for (const Right& kernel : *file.symbol<const RightKernels>("flash_right")) {
     INFO(kernel.name);
     const std::string wrong = in_child([&] {
@@ -63,11 +63,11 @@ std::vector<std::string> split(const std::string& text, const std::string& by) {
 }
 
 /// "@here" becomes the file and line that has "// @here".
-std::string with_lines(std::string words) {
+std::string with_lines(std::string words, const std::string& source) {
   for (std::size_t at; (at = words.find('@')) != words.npos;) {
     std::size_t end = at + 1;
     while (end < words.size() && (std::isalnum(static_cast<unsigned char>(words[end])) || words[end] == '_')) ++end;
-    words.replace(at, end - at, line_with("tests/kernels/wrong.cu", "// " + words.substr(at, end - at)));
+    words.replace(at, end - at, line_with(source, "// " + words.substr(at, end - at)));
   }
   return words;
 }
@@ -83,7 +83,8 @@ bool holds(const std::string& text, const std::string& words) {
 }
 
 /// What is missing in the report of a wrong kernel, or nothing.
-std::string check(const Wrong& kernel, std::uint64_t seed, Completion completion = Completion::late) {
+std::string check(const Wrong& kernel, const char* name, std::uint64_t seed, Completion completion = Completion::late) {
+  const std::string source = std::string("tests/kernels/") + name + ".cu";
   Config config;
   config.arch = kernel.arch;
   config.seed = seed;
@@ -96,7 +97,7 @@ std::string check(const Wrong& kernel, std::uint64_t seed, Completion completion
   for (const gpu::Report& report : machine.reports()) {
     if (*kernel.kind && report.kind != kernel.kind) continue;
     std::vector<std::string> missing;
-    for (const std::string& words : split(with_lines(kernel.words), "; "))
+    for (const std::string& words : split(with_lines(kernel.words, source), "; "))
       if (!holds(report.text, words)) missing.push_back(words);
     if (missing.empty()) return "";
     why = "missing: " + missing[0];
@@ -106,17 +107,23 @@ std::string check(const Wrong& kernel, std::uint64_t seed, Completion completion
 
 }  // namespace
 
-TEST_CASE("Right kernels are silent", "[vgpu]") { check_silence(4); }
+TEST_CASE("Right kernels are silent", "[vgpu]") {
+  for (const char* name : {"right", "right_waiting"}) check_silence(name, 4);
+}
 
-TEST_CASE("Right kernels are silent with many seeds", "[vgpu][full]") { check_silence(100); }
+TEST_CASE("Right kernels are silent with many seeds", "[vgpu][full]") {
+  for (const char* name : {"right", "right_waiting"}) check_silence(name, 100);
+}
 
 TEST_CASE("Wrong kernels are reported, with the words that their tests name", "[vgpu]") {
-  const KernelFile file = KernelFile::built("wrong");
   std::set<std::string> kinds;
-  for (const Wrong& kernel : *file.symbol<const WrongKernels>("flash_wrong")) {
-    INFO(kernel.name);
-    CHECK(in_child([&] { return check(kernel, 1); }) == "");
-    kinds.insert(kernel.kind);
+  for (const char* name : {"wrong", "wrong_waiting"}) {
+    const KernelFile file = KernelFile::built(name);
+    for (const Wrong& kernel : *file.symbol<const WrongKernels>("flash_wrong")) {
+      INFO(kernel.name);
+      CHECK(in_child([&] { return check(kernel, name, 1); }) == "");
+      kinds.insert(kernel.kind);
+    }
   }
   for (const char* kind : {"alignment", "architecture", "barrier", "bounds", "cp.async", "deadlock", "divergence",
                            "race", "shuffle", "uninitialised"})
@@ -124,21 +131,23 @@ TEST_CASE("Wrong kernels are reported, with the words that their tests name", "[
 }
 
 TEST_CASE("Races are found whatever the order of warps and the completion of copies", "[vgpu]") {
-  const KernelFile file = KernelFile::built("wrong");
-  for (const Wrong& kernel : *file.symbol<const WrongKernels>("flash_wrong")) {
-    if (kernel.kind != std::string("race")) continue;
-    INFO(kernel.name);
-    const std::string missed = in_child([&] {
-      for (std::uint64_t seed = 0; seed < 12; ++seed)
-        for (const Completion completion : {Completion::early, Completion::late, Completion::random}) {
-          Wrong either = kernel;
-          either.words = "not ordered after";
-          if (const std::string said = check(either, seed, completion); !said.empty())
-            return std::to_string(seed) + said;
-        }
-      return std::string();
-    });
-    CHECK(missed == "");
+  for (const char* name : {"wrong", "wrong_waiting"}) {
+    const KernelFile file = KernelFile::built(name);
+    for (const Wrong& kernel : *file.symbol<const WrongKernels>("flash_wrong")) {
+      if (kernel.kind != std::string("race")) continue;
+      INFO(kernel.name);
+      const std::string missed = in_child([&] {
+        for (std::uint64_t seed = 0; seed < 12; ++seed)
+          for (const Completion completion : {Completion::early, Completion::late, Completion::random}) {
+            Wrong either = kernel;
+            either.words = "not ordered after";
+            if (const std::string said = check(either, name, seed, completion); !said.empty())
+              return std::to_string(seed) + said;
+          }
+        return std::string();
+      });
+      CHECK(missed == "");
+    }
   }
 }
 

@@ -9,10 +9,6 @@
 namespace flash::gpu {
 namespace {
 
-void join(Knowledge& to, const Knowledge& from) {
-  for (const auto& [cta, clock] : from) to[cta].join(clock);
-}
-
 /// Checks, counts and passes knowledge on; the operation itself follows.
 void begin(void* to, std::size_t bytes, Pc pc, const char* name) {
   --machine->changes;  // the access counts as one, the operation may change nothing
@@ -28,12 +24,20 @@ Value load(const void* p) {
   return value;
 }
 
+/// An atomic that changes nothing may be a loop that waits.
+void changed_or_polled(const void* location, bool changed, Pc pc) {
+  if (changed)
+    ++machine->changes;
+  else
+    poll(location, pc, "atomic");
+}
+
 float add_f32(float* to, float x, Pc pc, const char* name) {
   begin(to, sizeof(float), pc, name);
-  ++machine->changes;
   const float old = *to;
   // In global memory subnormal numbers are zeros (PTX ISA, atom).
   *to = machine->global.contains(to) ? flushed(flushed(old) + flushed(x)) : old + x;
+  changed_or_polled(to, *to != old, pc);
   return old;
 }
 
@@ -50,13 +54,9 @@ std::uint32_t result(Atomic kind, std::uint32_t old, std::uint32_t x, bool is_si
   return old;
 }
 
-/// An atomic that changes nothing may be a loop that waits.
 std::uint32_t store(std::uint32_t* to, std::uint32_t old, std::uint32_t now, Pc pc) {
   *to = now;
-  if (now != old)
-    ++machine->changes;
-  else
-    poll(pc, "atomic");
+  changed_or_polled(to, now != old, pc);
   return old;
 }
 
@@ -96,18 +96,22 @@ std::uint32_t atomic_cas(std::uint32_t* to, std::uint32_t expected, std::uint32_
 void pass_knowledge(const void* location, bool writes, bool reads) {
   if (!machine->config.checks) return;
   Knowledge& there = machine->atomics[location];
-  if (reads) join(current->seen, there);
-  if (writes) join(there, current->released);
+  Thread& t = *current;
+  if (reads) join(t.clock.seen, there);
+  if (!writes) return;
+  join(there, t.clock.released);
+  there[t.cta->serial].raise(t.atomic_agent(), t.clock.own.of(t.atomic_agent()));
 }
 
 void thread_fence() {
   Thread& t = *current;
+  Clock& knows = t.clock;
   if (!machine->config.checks) return;
-  for (const auto& [cta, clock] : std::exchange(t.seen, {}))
-    (cta == t.cta->serial ? t.clock.own : t.clock.others[cta]).join(clock);
-  t.released = t.clock.others;
-  t.released[t.cta->serial].join(t.clock.own);
-  t.clock.own.raise(t.index, t.tick() + 1);
+  for (const auto& [cta, clock] : std::exchange(knows.seen, {}))
+    (cta == t.cta->serial ? knows.own : knows.others[cta]).join(clock);
+  knows.released = knows.others;
+  knows.released[t.cta->serial].join(knows.own);
+  knows.own.raise(t.index, t.tick() + 1);
 }
 
 void pause() { give_way(); }

@@ -45,7 +45,7 @@ void arrive(unsigned id, std::uint32_t threads, bool wait, unsigned predicates, 
   const unsigned need = threads ? threads : threads_of_all(cta);
   Barrier& b = cta.barriers[id % 16];
   require_sane(id, threads, need, b, pc);
-  if (b.arrived == 0) b.pc = pc;
+  if (b.arrived == 0) b.pc = pc, b.of_all = !threads;
   if (!threads && pc != b.pc && where(pc) != where(b.pc))
     report("barrier",
            fmt::format(
@@ -106,7 +106,7 @@ void exited(Thread& t) {
   // A barrier of all threads is one of those that have not exited.
   Barrier& b = t.cta->barriers[0];
   const unsigned all = threads_of_all(*t.cta);
-  if (t.warp->present || b.arrived == 0 || b.need != all + 32) return;
+  if (t.warp->present || b.arrived == 0 || !b.of_all) return;
   b.need = all;
   if (b.arrived >= all) open(b);
 }

@@ -24,7 +24,7 @@ void complete(Thread& t, std::uint32_t group) {
   std::size_t there = 0;
   while (there < t.copies.size() && t.copies[there].group <= group) arrive(t.copies[there++]);
   t.copies.erase(t.copies.begin(), t.copies.begin() + static_cast<std::ptrdiff_t>(there));
-  if (machine->config.checks) t.clock.own.raise(static_cast<unsigned>(t.cta->threads.size()) + t.index, group);
+  if (machine->config.checks) t.clock.own.raise(t.copy_agent(), group);
 }
 
 }  // namespace
@@ -40,8 +40,8 @@ void cp_async(void* to, const void* from, std::uint32_t size, std::uint32_t byte
     report("alignment",
            fmt::format("cp.async by {}\n      reads at an address that is no multiple of {}", here(t, pc), size),
            where(pc), true);
-  if (bytes_read > 0) access(from, bytes_read, Way::read, pc, "cp.async", 1);
   const std::uint32_t group = t.groups_committed + 1;
+  if (bytes_read > 0) touch_source_async(from, bytes_read, group, pc);
   touch_smem_async(at, size, group, pc);
   t.copies.push_back({t.cta->smem + at, static_cast<const std::byte*>(from), size, bytes_read, group, pc});
   if (machine->completes_now())

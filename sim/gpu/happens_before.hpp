@@ -11,7 +11,8 @@ namespace flash::gpu {
 
 using Tick = std::uint32_t;
 
-/// One tick for each agent of a CTA. Agents are its threads, and after them what acts on their behalf (cp.async).
+/// One tick for each agent of a CTA. Agents are its threads, and after them
+/// what they do out of their order: cp.async, and atomics.
 class VectorClock {
  public:
   Tick of(unsigned agent) const { return agent < ticks_.size() ? ticks_[agent] : 0; }
@@ -35,14 +36,23 @@ class VectorClock {
 /// Clocks of several CTAs, by serial number: what fences and atomics carry between them.
 using Knowledge = std::map<std::uint32_t, VectorClock>;
 
+inline void join(Knowledge& to, const Knowledge& from) {
+  for (const auto& [cta, clock] : from) to[cta].join(clock);
+}
+
 /// What a thread, or a barrier of its CTA, knows: of its own CTA, and of others.
 struct Clock {
   VectorClock own;
   Knowledge others;
+  Knowledge released;  ///< what fences made ready to be passed on by atomics
+  Knowledge seen;      ///< what atomics have met, to be known at the next fence
 
+  /// Barriers carry the fences before them, too: they are sequentially consistent (PTX ISA, Fence-SC order).
   void join(const Clock& other) {
     own.join(other.own);
-    for (const auto& [cta, clock] : other.others) others[cta].join(clock);
+    gpu::join(others, other.others);
+    gpu::join(released, other.released);
+    gpu::join(seen, other.seen);
   }
 };
 

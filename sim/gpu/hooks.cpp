@@ -21,17 +21,20 @@ inline bool is_watched(const void* p) {
 }
 
 inline void plain(const void* p, std::size_t bytes, Way way, Pc pc, std::size_t alignment) {
-  if (is_watched(p)) access(p, bytes, way, pc, way == Way::read ? "read" : "write", alignment);
+  if (is_watched(p)) access(p, bytes, way, pc, way == Way::write ? "write" : "read", alignment);
 }
 
-/// A volatile access to global memory is seen by everyone in time: a read may be a loop that waits for another thread.
+/// Of a struct that is less aligned than it is large. The hardware takes it apart: any alignment will do.
+inline void members(const void* p, std::size_t bytes, Way way, Pc pc) { plain(p, bytes, way, pc, 1); }
+
+/// A volatile access is seen by everyone in time: a read may be a loop that waits for another thread, which has to run
+/// before the look.
 inline void strong(const void* p, std::size_t bytes, bool write, Pc pc) {
   if (!is_watched(p)) return;
   const char* doing = write ? "volatile write" : "volatile read";
-  if (!machine->global.contains(p)) return access(p, bytes, write ? Way::write : Way::read, pc, doing, bytes);
+  if (!write) poll(p, pc, doing);
   access(p, bytes, write ? Way::strong_write : Way::strong_read, pc, doing, bytes);
   pass_knowledge(p, write, !write);
-  if (!write) poll(pc, doing);
 }
 
 }  // namespace
@@ -43,14 +46,14 @@ std::uint64_t hooks_outside_kernels() { return outside; }
 // clang-format off: one hook a line
 #define HOOK extern "C" FLASH_GPU_API void
 #define CALLER __builtin_return_address(0)
-#define HOOKS(N)                                                                                          \
-  HOOK __tsan_read##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::read, CALLER, N); }             \
-  HOOK __tsan_write##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::write, CALLER, N); }           \
-  HOOK __tsan_unaligned_read##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::read, CALLER, N); }   \
-  HOOK __tsan_unaligned_write##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::write, CALLER, N); } \
-  HOOK __tsan_volatile_read##N(void* p) { flash::gpu::strong(p, N, false, CALLER); }                      \
-  HOOK __tsan_volatile_write##N(void* p) { flash::gpu::strong(p, N, true, CALLER); }                      \
-  HOOK __tsan_unaligned_volatile_read##N(void* p) { flash::gpu::strong(p, N, false, CALLER); }            \
+#define HOOKS(N)                                                                                              \
+  HOOK __tsan_read##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::read, CALLER, N); }                 \
+  HOOK __tsan_write##N(void* p) { flash::gpu::plain(p, N, flash::gpu::Way::write, CALLER, N); }               \
+  HOOK __tsan_unaligned_read##N(void* p) { flash::gpu::members(p, N, flash::gpu::Way::read_struct, CALLER); } \
+  HOOK __tsan_unaligned_write##N(void* p) { flash::gpu::members(p, N, flash::gpu::Way::write, CALLER); }      \
+  HOOK __tsan_volatile_read##N(void* p) { flash::gpu::strong(p, N, false, CALLER); }                          \
+  HOOK __tsan_volatile_write##N(void* p) { flash::gpu::strong(p, N, true, CALLER); }                          \
+  HOOK __tsan_unaligned_volatile_read##N(void* p) { flash::gpu::strong(p, N, false, CALLER); }                \
   HOOK __tsan_unaligned_volatile_write##N(void* p) { flash::gpu::strong(p, N, true, CALLER); }
 
 HOOKS(1)
@@ -59,9 +62,8 @@ HOOKS(4)
 HOOKS(8)
 HOOKS(16)
 
-// Copies of whole structs, which the hardware takes apart: any alignment will do.
-HOOK __tsan_read_range(void* p, unsigned long n) { flash::gpu::plain(p, n, flash::gpu::Way::read, CALLER, 1); }
-HOOK __tsan_write_range(void* p, unsigned long n) { flash::gpu::plain(p, n, flash::gpu::Way::write, CALLER, 1); }
+HOOK __tsan_read_range(void* p, unsigned long n) { flash::gpu::members(p, n, flash::gpu::Way::read_struct, CALLER); }
+HOOK __tsan_write_range(void* p, unsigned long n) { flash::gpu::members(p, n, flash::gpu::Way::write, CALLER); }
 HOOK __tsan_init() {}
 HOOK __tsan_func_entry(void*) {}
 HOOK __tsan_func_exit() {}

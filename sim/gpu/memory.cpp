@@ -9,9 +9,9 @@ namespace flash::gpu {
 namespace {
 
 bool writes(Way way) { return way == Way::write || way == Way::atomic || way == Way::strong_write; }
-bool reads(Way way) { return way == Way::read || way == Way::atomic || way == Way::strong_read; }
+bool reads(Way way) { return !writes(way) || way == Way::atomic; }
 
-Epoch epoch_of(const Thread& t, Way way, Pc pc) {
+Epoch epoch_of(Thread& t, Way way, Pc pc) {
   Epoch e;
   e.pc = reinterpret_cast<std::uintptr_t>(pc);
   e.agent = static_cast<std::uint16_t>(t.index);
@@ -19,8 +19,24 @@ Epoch epoch_of(const Thread& t, Way way, Pc pc) {
   e.cta = t.cta->serial;
   e.write = writes(way);
   e.atomic = way == Way::atomic || way == Way::strong_read || way == Way::strong_write;
+  if (e.atomic) {
+    e.agent = static_cast<std::uint16_t>(t.atomic_agent());
+    e.tick = t.clock.own.of(t.atomic_agent()) + 1;
+    t.clock.own.raise(t.atomic_agent(), e.tick);
+  }
   return e;
 }
+
+Epoch async_epoch(Thread& t, Way way, std::uint32_t group, Pc pc) {
+  Epoch e = epoch_of(t, way, pc);
+  e.agent = static_cast<std::uint16_t>(t.copy_agent());
+  e.tick = group;
+  e.async = true;
+  return e;
+}
+
+constexpr const char* after_copy =
+    "cp.async.wait_group by the thread that copies, then a barrier, must lie between the two";
 
 std::string sized(const char* doing, std::size_t bytes) {
   return fmt::format("{} of {} byte{}", doing, bytes, bytes == 1 ? "" : "s");
@@ -55,13 +71,13 @@ void report_outside(const Thread& t, const void* p, std::size_t bytes, Pc pc, co
       where(pc), true);
 }
 
-void access_global(const Thread& t, const void* p, std::size_t bytes, Way way, Pc pc, const char* doing) {
+void access_global(Thread& t, const void* p, std::size_t bytes, Way way, Pc pc, const char* doing) {
   Allocation* a = machine->global.find(p);
   const std::size_t at = a ? static_cast<std::size_t>(static_cast<const std::byte*>(p) - a->data) : 0;
   if (!a || at + bytes > a->bytes) return report_outside(t, p, bytes, pc, doing);
   (way == Way::atomic ? a->rmw : writes(way) ? a->written : a->read) += bytes;
   if (!machine->config.checks) return;
-  if (reads(way) && !a->shadow.initialised(at, bytes))
+  if (reads(way) && !a->shadow.initialised(at, bytes, way == Way::read_struct))
     report("uninitialised",
            fmt::format("{} from {} by {}\n      reads what nobody has written", sized(doing, bytes), place_in(*a, at),
                        here(t, pc)),
@@ -69,7 +85,8 @@ void access_global(const Thread& t, const void* p, std::size_t bytes, Way way, P
   const Epoch now = epoch_of(t, way, pc);
   if (const Epoch then = a->shadow.conflict({at, bytes, now}, t.clock, machine->launch->first_cta))
     report_race(t, doing, pc, place_in(*a, at), then,
-                then.cta != now.cta
+                then.async ? after_copy
+                : then.cta != now.cta
                     ? "two CTAs share it: give each its own part, add atomically, or launch a second kernel"
                     : "a barrier between the two is missing, such as __syncthreads()");
 }
@@ -145,14 +162,14 @@ void touch_smem(std::size_t at, std::size_t bytes, Way way, Pc pc, const char* d
   if (writes(way)) machine->counts.smem_written += bytes;
   if (!machine->config.checks) return;
   Shadow& shadow = t.cta->shadow;
-  if (reads(way) && !shadow.initialised(at, bytes))
+  if (reads(way) && !shadow.initialised(at, bytes, way == Way::read_struct))
     report("uninitialised",
            fmt::format("{} from {} by {}\n      reads what nobody has written", sized(doing, bytes),
                        smem_name(*t.cta, at), here(t, pc)),
            where(pc));
   if (const Epoch then = shadow.conflict({at, bytes, epoch_of(t, way, pc)}, t.clock, 0))
     report_race(t, doing, pc, smem_name(*t.cta, at), then,
-                then.async ? "cp.async.wait_group by the thread that copies, then a barrier, must lie between the two"
+                then.async ? after_copy
                            : "a barrier between the two is missing: __syncthreads(), or __syncwarp() within a warp");
 }
 
@@ -160,13 +177,24 @@ void touch_smem_async(std::size_t at, std::size_t bytes, std::uint32_t group, Pc
   Thread& t = *current;
   machine->counts.smem_written += bytes;
   if (!machine->config.checks) return;
-  Epoch e = epoch_of(t, Way::write, pc);
-  e.agent = static_cast<std::uint16_t>(t.cta->threads.size() + t.index);
-  e.tick = group;
-  e.async = true;
-  if (const Epoch then = t.cta->shadow.conflict({at, bytes, e}, t.clock, 0))
+  if (const Epoch then = t.cta->shadow.conflict({at, bytes, async_epoch(t, Way::write, group, pc)}, t.clock, 0))
     report_race(t, "cp.async", pc, smem_name(*t.cta, at), then,
                 "the copy may arrive at once: a barrier after the last use of what was there must come before it");
+}
+
+void touch_source_async(const void* from, std::size_t bytes, std::uint32_t group, Pc pc) {
+  Thread& t = *current;
+  Allocation* a = machine->global.find(from);
+  if (!a)
+    report("bounds",
+           fmt::format("cp.async by {}\n      reads what is no global memory, from where alone it copies", here(t, pc)),
+           where(pc), true);
+  access(from, bytes, Way::read, pc, "cp.async", 1);
+  if (!machine->config.checks) return;
+  const auto at = static_cast<std::size_t>(static_cast<const std::byte*>(from) - a->data);
+  const Epoch e = async_epoch(t, Way::read, group, pc);
+  if (const Epoch then = a->shadow.conflict({at, bytes, e}, t.clock, machine->launch->first_cta))
+    report_race(t, "cp.async", pc, place_in(*a, at), then, "what it copies must have been written before");
 }
 
 // ---- any memory
@@ -188,6 +216,7 @@ void shorten_log() {
 void access(const void* p, std::size_t bytes, Way way, Pc pc, const char* doing, std::size_t alignment) {
   Thread& t = *current;
   if (writes(way)) ++machine->changes;
+  if (way == Way::read || way == Way::read_struct) t.polled = nullptr;
   const auto at = static_cast<std::size_t>(static_cast<const std::byte*>(p) - t.cta->smem);
   const bool shared = at < t.cta->smem_bytes, global = machine->global.contains(p);
   if ((shared || global) && reinterpret_cast<std::uintptr_t>(p) % alignment != 0)
@@ -209,14 +238,16 @@ void access(const void* p, std::size_t bytes, Way way, Pc pc, const char* doing,
   }
 }
 
-void poll(Pc pc, const char* doing) {
+/// Who looks at one location again and again, and at nothing else, waits. Others are only slow.
+void poll(const void* location, Pc pc, const char* doing) {
   constexpr unsigned patience = 100;
   Thread& t = *current;
-  if (t.changes_seen != machine->changes) t.polls = 0;
+  if (t.changes_seen != machine->changes) t.polls = t.same = 0;
   t.changes_seen = machine->changes;
+  t.same = location == std::exchange(t.polled, location) ? t.same + 1 : 0;
   if (++t.polls < 2) return;
-  if (t.polls < patience) return give_way();
-  t.polls = 0;
+  if (t.same < patience) return give_way();
+  t.polls = t.same = 0;
   block(Wait::change, doing, pc);
 }
 

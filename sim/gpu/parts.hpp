@@ -102,8 +102,9 @@ void report_race(const Thread& thread, const char* doing, Pc pc, const std::stri
                  const std::string& hint);
 
 // ---- memory.cpp: accesses by the current thread, checked and counted
-/// Strong accesses are volatile ones to global memory: like atomics they don't race with each other.
-enum class Way : std::uint8_t { read, write, atomic, strong_read, strong_write };
+/// Strong accesses are volatile ones: like atomics they don't race with each other.
+/// read_struct: its padding may be unwritten.
+enum class Way : std::uint8_t { read, write, read_struct, atomic, strong_read, strong_write };
 /// `alignment`: that the hardware asks for; 1: it is taken apart into what its own type is aligned to.
 void access(const void* p, std::size_t bytes, Way way, Pc pc, const char* doing, std::size_t alignment);
 /// Offset of [p, p + bytes) in the CTA's shared memory; a fatal report where it is elsewhere or not aligned.
@@ -111,8 +112,9 @@ std::size_t smem_offset(const void* p, std::size_t bytes, std::size_t alignment,
 void touch_smem(std::size_t at, std::size_t bytes, Way way, Pc pc, const char* doing);
 /// By cp.async on the current thread's behalf.
 void touch_smem_async(std::size_t at, std::size_t bytes, std::uint32_t group, Pc pc);
-/// The current thread has looked at what others may change: in a loop that waits, others must get on.
-void poll(Pc pc, const char* doing);
+void touch_source_async(const void* from, std::size_t bytes, std::uint32_t group, Pc pc);
+/// The current thread looks at what others may change: in a loop that waits, others must get on.
+void poll(const void* location, Pc pc, const char* doing);
 /// Fences pass on what a thread knows through locations that atomics and strong accesses meet at.
 void pass_knowledge(const void* location, bool writes, bool reads);
 

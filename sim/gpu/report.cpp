@@ -17,8 +17,9 @@ void report(const std::string& kind, const std::string& text, const std::string&
 
 std::string thread_name(const Cta& cta, unsigned agent) {
   const auto threads = static_cast<unsigned>(cta.threads.size());
-  if (agent >= threads) return fmt::format("cp.async of {}", thread_name(cta, agent - threads));
-  return fmt::format("thread {} (warp {}, lane {})", agent, agent / 32, agent % 32);
+  const unsigned thread = agent % threads;
+  return fmt::format("{}thread {} (warp {}, lane {})", agent / threads == 1 ? "cp.async of " : "", thread, thread / 32,
+                     thread % 32);
 }
 
 std::string cta_name(const uint3& i) { return fmt::format("CTA ({},{},{})", i.x, i.y, i.z); }
@@ -65,7 +66,7 @@ void report_race(const Thread& t, const char* doing, Pc pc, const std::string& w
   std::string who = "another CTA";
   for (const auto& cta : machine->launch->resident)
     if (cta->serial == then.cta) who = fmt::format("{} of {}", thread_name(*cta, then.agent), cta_name(cta->index));
-  const char* before = then.async    ? "asynchronous write"
+  const char* before = then.async    ? then.write ? "asynchronous write" : "asynchronous read"
                        : then.atomic ? "atomic access"
                        : then.write  ? "write"
                                      : "read";

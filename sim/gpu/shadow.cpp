@@ -65,13 +65,13 @@ Epoch Shadow::conflict_in(const Cell& cell, const Epoch& now, std::uint32_t byte
 }
 
 /// An epoch that the new one is ordered after, on the same bytes, need not be kept: what comes after the new one comes
-/// after both. A read does not stand in for a write, though. Atomics on one location are ordered among themselves.
+/// after both. A read does not stand in for a write, though.
 void Shadow::record(Cell& cell, const Epoch& now, std::uint32_t bytes, const Clock& knows, std::uint32_t first_cta) {
   const auto overtaken = [&](const Epoch& then) {
     if (!then || then.cta < first_cta) return true;
-    const bool stands_in = (then.bytes & ~bytes) == 0 && (now.write || !then.write);
     // An atomic stands in for other atomics alone: it does not conflict with those that come later.
-    return stands_in && (now.atomic ? then.atomic != 0 : knows_of(knows, now.cta, then));
+    const bool stands_in = (then.bytes & ~bytes) == 0 && (now.write || !then.write) && (!now.atomic || then.atomic);
+    return stands_in && knows_of(knows, now.cta, then);
   };
   if (now.write) cell.written |= bytes;
   Epoch& slot = now.write ? cell.write : cell.read;
@@ -91,7 +91,7 @@ void Shadow::record(Cell& cell, const Epoch& now, std::uint32_t bytes, const Clo
   if (left) keep(cell, left);
 }
 
-/// Of readers in other CTAs a few are kept: who writes without knowing of one rarely knows of the others.
+/// Of readers and atomics in other CTAs a few are kept: who writes without knowing of one rarely knows of the others.
 void Shadow::keep(Cell& cell, const Epoch& epoch) {
   constexpr std::ptrdiff_t most_of_other_ctas = 4;
   if (!cell.more) {
@@ -103,15 +103,24 @@ void Shadow::keep(Cell& cell, const Epoch& epoch) {
     unused_lists_.pop_back();
   }
   auto& list = lists_[cell.more];
-  const auto far_reader = [&](const Epoch& e) { return !e.write && e.cta != epoch.cta; };
-  if (std::ranges::count_if(list, far_reader) > most_of_other_ctas) list.erase(std::ranges::find_if(list, far_reader));
+  const auto far_away = [&](const Epoch& e) { return (!e.write || e.atomic) && e.cta != epoch.cta; };
+  if (std::ranges::count_if(list, far_away) > most_of_other_ctas) list.erase(std::ranges::find_if(list, far_away));
   list.push_back(epoch);
 }
 
-bool Shadow::initialised(std::size_t begin, std::size_t bytes) const {
+bool Shadow::initialised(std::size_t begin, std::size_t bytes, bool padding) const {
+  if (all_initialised_) return true;
   bool all = true;
-  if (!all_initialised_)
+  if (!padding) {
     for_cells(begin, bytes, [&](const Cell& cell, std::uint32_t of) { all = all && (of & ~cell.written) == 0; });
+    return all;
+  }
+  for (std::size_t at = begin; at < begin + bytes; at = at / 8 * 8 + 8) {
+    bool some = false;
+    for_cells(at, std::min(at / 8 * 8 + 8, begin + bytes) - at,
+              [&](const Cell& cell, std::uint32_t of) { some = some || (of & cell.written) != 0; });
+    all = all && some;
+  }
   return all;
 }
 

@@ -29,8 +29,8 @@ class Shadow {
   /// is recorded. Accesses of CTAs before `first_cta` belong to earlier launches and conflict with nothing.
   Epoch conflict(const Touch& touch, const Clock& knows, std::uint32_t first_cta);
 
-  /// Were all these bytes written?
-  bool initialised(std::size_t begin, std::size_t bytes) const;
+  /// Were all these bytes written? `padding`: all but a struct's padding, as far as can be told: some of any eight.
+  bool initialised(std::size_t begin, std::size_t bytes, bool padding = false) const;
   /// The host writes them.
   void set_initialised(std::size_t begin, std::size_t bytes);
 

@@ -64,12 +64,12 @@ struct Thread {
   bool leads = false;                 ///< acts for the lanes that wait with it
   unsigned barrier = 0, counted = 0;  ///< the one it waits at; what bar_count found there
   unsigned polls = 0;                 ///< looks at what others may change, since anybody changed anything
+  unsigned same = 0;  ///< of them the last ones that were at one place and location, with nothing between
+  const void* polled = nullptr;
   std::uint64_t changes_seen = 0;
   std::map<Pc, unsigned> passes;  ///< how often it was at a mark or an asynchronous instruction
 
   Clock clock;
-  Knowledge released;  ///< what it knew at its last fence
-  Knowledge seen;      ///< what its atomics have met since
   std::vector<AsyncCopy> copies;
   std::uint32_t groups_committed = 0;
 
@@ -78,6 +78,8 @@ struct Thread {
   float cycles = 0;  ///< arithmetic since the warp's last event
 
   Tick tick() const { return clock.own.of(index); }
+  unsigned copy_agent() const;    ///< of its cp.async
+  unsigned atomic_agent() const;  ///< of its atomics: who meets them need not know what else the thread did
 };
 
 /// Lanes that meet at one warp-wide instruction.
@@ -116,6 +118,7 @@ void for_lanes(const Warp& warp, std::uint32_t mask, Function&& function) {
 struct Barrier {
   unsigned need = 0, arrived = 0;  ///< threads; need 0: nobody is here
   Pc pc = nullptr;                 ///< of the first that came
+  bool of_all = false;             ///< of all threads of the CTA
   unsigned counted = 0;            ///< of bar_count: those that said true
   std::vector<Thread*> waiting;    ///< one lane for each warp that waits
   Clock clock;
@@ -141,5 +144,8 @@ struct Cta {
   unsigned present = 0;  ///< threads that have not exited
   unsigned slot = 0;     ///< of an SM, in the timeline
 };
+
+inline unsigned Thread::copy_agent() const { return static_cast<unsigned>(cta->threads.size()) + index; }
+inline unsigned Thread::atomic_agent() const { return 2 * static_cast<unsigned>(cta->threads.size()) + index; }
 
 }  // namespace flash::gpu

@@ -17,7 +17,7 @@ struct Right {
   bool (*run)(const Memory&);  ///< launches the kernel; are its numbers right?
 };
 
-/// The symbol that right.cu exports: `flash_right`.
+/// The symbol that their files export: `flash_right`.
 struct RightKernels {
   const Right* first;
   std::size_t count;

@@ -18,7 +18,7 @@ struct Wrong {
   void (*launch)(const Tensors&);
 };
 
-/// The symbol that wrong.cu exports: `flash_wrong`.
+/// The symbol that their files export: `flash_wrong`.
 struct WrongKernels {
   const Wrong* first;
   std::size_t count;
