@@ -117,8 +117,8 @@ void refuse_two_sources(const RunOptions& typed) {
     throw Refused(
         "the input was described in two ways; give files (--q, --k, --v), or sizes (--n, --d ...), or --example");
   if (!typed.example.empty() && typed.example != "hand" && typed.example != "minilm")
-    throw Refused(
-        fmt::format("the example \"{}\" was asked, but there is no such example; take hand or minilm", typed.example));
+    throw Refused(fmt::format("the example \"{}\" was asked for, but there is no such example; take hand or minilm",
+                              typed.example));
 }
 
 void read_dout(const RunOptions& typed, Asked& asked) {
@@ -148,7 +148,7 @@ void round_to_format(Asked& asked) {
   round_inputs(asked.inputs);
   if (!finite) return;
   if (const std::string found = first_nonfinite(asked.inputs); !found.empty())
-    throw Refused(fmt::format("{} was asked, but rounded to it {}, beyond what it holds; take bf16, fp32 or fp64",
+    throw Refused(fmt::format("{} was asked for, but rounded to it {}, beyond what it holds; take bf16, fp32 or fp64",
                               name(asked.inputs.dtype), found));
 }
 

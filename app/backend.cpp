@@ -21,7 +21,8 @@ constexpr Completion completions[] = {Completion::early, Completion::late, Compl
 Completion parse_completion(std::string_view text) {
   for (const Completion completion : completions)
     if (text == name(completion)) return completion;
-  throw Refused(fmt::format("--completion {} was asked, but there is no such time; take early, late or random", text));
+  throw Refused(
+      fmt::format("--completion {} was asked for, but there is no such time; take early, late or random", text));
 }
 
 }  // namespace
@@ -51,7 +52,7 @@ void require_own_options(const RunOptions& t, std::optional<Backend> backend) {
       throw Refused(fmt::format("{} was asked with --on {}, but {}; leave it out or take --on {}", o.name, t.on, o.why,
                                 o.owner ? name(*o.owner) : "cpu"));
   if (t.device && *t.device < 0)
-    throw Refused(fmt::format("--device {} was asked, but GPUs are counted from 0; take 0 or more", *t.device));
+    throw Refused(fmt::format("--device {} was asked for, but GPUs are counted from 0; take 0 or more", *t.device));
 }
 
 std::string_view name(Completion completion) {
@@ -67,7 +68,7 @@ std::optional<Backend> parse_backend(std::string_view on) {
   if (on == "cpu") return std::nullopt;
   for (const Backend backend : {Backend::vgpu, Backend::gpu})
     if (on == name(backend)) return backend;
-  throw Refused(fmt::format("a run on \"{}\" was asked, but there is no such backend; take cpu, vgpu or gpu", on));
+  throw Refused(fmt::format("a run on \"{}\" was asked for, but there is no such backend; take cpu, vgpu or gpu", on));
 }
 
 void open_virtual_gpu(cuda::Kernels& kernels, gpu::Config config) {
@@ -84,7 +85,7 @@ Gpus find_gpus() {
   Gpus gpus{cuda::find_cuda(), 0};
   if (!gpus.cuda)
     throw Refused(
-        "a GPU was asked, but this build has no GPU kernels; build with the cuda preset on a machine with the "
+        "a GPU was asked for, but this build has no GPU kernels; build with the cuda preset on a machine with the "
         "CUDA toolkit, or run --on vgpu, which needs no GPU");
   std::string reason = gpus.cuda->driver() == 0 ? "there is no driver" : "there is none";
   try {
@@ -94,7 +95,7 @@ Gpus find_gpus() {
   }
   if (gpus.count == 0)
     throw Refused(
-        fmt::format("a GPU was asked, but CUDA finds none on this machine ({}); take one with a GPU and its "
+        fmt::format("a GPU was asked for, but CUDA finds none on this machine ({}); take one with a GPU and its "
                     "driver, or run --on vgpu, which needs no GPU",
                     reason));
   return gpus;
@@ -103,8 +104,9 @@ Gpus find_gpus() {
 Gpu open_gpu(Index ordinal) {
   const Gpus gpus = find_gpus();
   if (ordinal >= gpus.count)
-    throw Refused(fmt::format("--device {} was asked, but the GPUs here are counted from 0 to {}; take one of these",
-                              ordinal, gpus.count - 1));
+    throw Refused(
+        fmt::format("--device {} was asked for, but the GPUs here are counted from 0 to {}; take one of these", ordinal,
+                    gpus.count - 1));
   const int n = static_cast<int>(ordinal);
   return {gpus.cuda, gpus.cuda->facts(n), std::shared_ptr<cuda::Device>(gpus.cuda->open(n))};
 }

@@ -147,12 +147,12 @@ BenchProblem problem_of(const BenchCommand& c) {
   p.causal = c.causal, p.backward = c.backward;
   require_shape({p.batch, p.heads, p.kv_heads, p.n, p.n, p.d, p.d});
   if (p.batch < 1 || p.n < 1)
-    throw Refused(fmt::format("batch {} and N = {} were asked, but nothing of size 0 can be timed; take 1 or more",
+    throw Refused(fmt::format("batch {} and N = {} were asked for, but nothing of size 0 can be timed; take 1 or more",
                               p.batch, p.n));
   const Index rounds = c.rounds.value_or(least_rounds);
   if (rounds < least_rounds || rounds > 100'000)
-    throw Refused(
-        fmt::format("--rounds {} was asked, but a median takes {} to 100000; take one of these", rounds, least_rounds));
+    throw Refused(fmt::format("--rounds {} was asked for, but a median takes {} to 100000; take one of these", rounds,
+                              least_rounds));
   p.rounds = static_cast<int>(rounds);
   return p;
 }
@@ -163,7 +163,8 @@ void add_to_measured(const std::string& file, const Json& document) {
   if (std::ifstream stream(file); stream) {
     measured = Json::parse(stream, nullptr, false);
     if (!measured.is_object() || measured.size() != 1 || !measured.contains("runs") || !measured["runs"].is_array())
-      throw Refused(fmt::format("--out {} was asked, but that file is no list of measured runs; name another", file));
+      throw Refused(
+          fmt::format("--out {} was asked for, but that file is no list of measured runs; name another", file));
   }
   measured["runs"].push_back(document);
   write_file(file, measured.dump(1) + "\n");
@@ -172,10 +173,10 @@ void add_to_measured(const std::string& file, const Json& document) {
 Status run_bench(const BenchCommand& c) {
   for (const auto& [option, given] : {std::pair{"--peers", c.peers}, {"--traffic", c.traffic}})
     if (given)
-      throw Refused(
-          fmt::format("{} was asked, but it waits for stage 05_fa2_partitioning, not built yet; leave it out", option));
+      throw Refused(fmt::format(
+          "{} was asked for, but it waits for stage 05_fa2_partitioning, not built yet; leave it out", option));
   if (c.device && *c.device < 0)
-    throw Refused(fmt::format("--device {} was asked, but GPUs are counted from 0; take 0 or more", *c.device));
+    throw Refused(fmt::format("--device {} was asked for, but GPUs are counted from 0; take 0 or more", *c.device));
   if (!c.out.empty()) require_file_name(c.out);
   const Bench b = bench(stages_of(c), problem_of(c), c.device.value_or(0));
   const Json document = json(b);

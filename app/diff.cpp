@@ -51,10 +51,10 @@ std::string source_diff(const Step& a, const Step& b) {
   const Child diff = run_child({"diff", "--unified=3", "--ignore-all-space", "--label", a.source(), "--label",
                                 b.source(), "--", root + a.source(), root + b.source()});
   if (!diff.started)
-    throw Refused("a source diff was asked, but there is no program diff; install the package diffutils");
+    throw Refused("a source diff was asked for, but there is no program diff; install the package diffutils");
   if (diff.status > 1)
     throw Refused(
-        fmt::format("a diff of {} and {} was asked, but the program diff said \"{}\"; keep the program together "
+        fmt::format("a diff of {} and {} was asked for, but the program diff said \"{}\"; keep the program together "
                     "with its sources",
                     a.source(), b.source(), one_line(diff.complaints)));
   return diff.output;

@@ -38,7 +38,7 @@ void add_waiting(CLI::App& program, const Waiting& command) {
   sub->group("Commands that wait for a later stage of the work")->allow_extras();
   sub->callback([command] {
     throw Refused(
-        fmt::format("{} was asked, but it waits for {}, not built yet; take one of tour, run, why, diff, "
+        fmt::format("{} was asked for, but it waits for {}, not built yet; take one of tour, run, why, diff, "
                     "theorem2, probe, trace, bench",
                     command.name, command.for_what));
   });
@@ -113,6 +113,7 @@ int run_program(CLI::App& program, const int& status, int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace flash;
   std::signal(SIGPIPE, SIG_IGN);  // a reader that stops reading is not an error of ours
+  std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit is a write that fails
   CLI::App program("FlashAttention, one numbered step at a time: every stage computes and counts what it moves.",
                    "flashsteps");
   program.set_version_flag("--version", "flashsteps " FLASH_VERSION);
@@ -121,7 +122,9 @@ int main(int argc, char** argv) {
     app::add_commands(program, status);
     return app::run_program(program, status, argc, argv);
   } catch (const std::bad_alloc&) {
-    return app::refuse("this needs more memory than there is; take a smaller problem, or --count-only");
+    return app::refuse(
+        "this needs more memory than there is; or than this process may take; take a smaller problem, or on the CPU "
+        "--count-only");
   } catch (const std::exception& error) {  // Refused, CapacityError
     return app::refuse(error.what());
   }

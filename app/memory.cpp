@@ -82,13 +82,13 @@ void require_shape(const Shape& s) {
 
   constexpr Index widest = Index(1) << 20;
   if (std::max(s.d, s.dv) > widest)
-    throw Refused(fmt::format("a head dimension of {} was asked, but none beyond {} is taken; take a smaller one",
+    throw Refused(fmt::format("a head dimension of {} was asked for, but none beyond {} is taken; take a smaller one",
                               std::max(s.d, s.dv), widest));
   const long double operations =
       static_cast<long double>(s.batch) * s.heads * std::max<Index>(s.Nq, 1) * std::max<Index>(s.Nk, 1) * (s.d + s.dv);
   if (operations > 0x1p56L)
     throw Refused(fmt::format(
-        "batch {}, {} heads, {} queries, {} keys, d = {}, dv = {} were asked, but that makes {:.1e} "
+        "batch {}, {} heads, {} queries, {} keys, d = {}, dv = {} were asked for, but that makes {:.1e} "
         "multiplications and {:.1e} bytes of Q and K, more than this program counts with certainty in 64 bits; take a "
         "smaller problem",
         s.batch, s.heads, s.Nq, s.Nk, s.d, s.dv, static_cast<double>(operations), 4 * (Sizes(s).q + Sizes(s).k)));

@@ -30,7 +30,7 @@ void print_json(const nlohmann::ordered_json& json) {
 void require_file_name(const std::string& file) {
   std::error_code ignored;
   if (std::filesystem::path(file).filename().empty() || std::filesystem::is_directory(file, ignored))
-    throw Refused(fmt::format("--out {} was asked, but it names a folder; name a file in it", file));
+    throw Refused(fmt::format("--out {} was asked for, but it names a folder; name a file in it", file));
 }
 
 void write_file(const std::string& file, std::string_view text) {

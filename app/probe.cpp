@@ -55,7 +55,7 @@ Machine look() {
   utsname name{};
   uname(&name);
   m.system = fmt::format("{} {}", name.sysname, name.machine);
-  if (!cuda::has_kernels(Backend::vgpu)) m.vgpu_lacks = cuda::kNoVirtualGpu;
+  if (!cuda::has_kernels(Backend::vgpu)) m.vgpu_lacks = cuda::why_no_virtual_gpu();
   look_for_gpus(m);
   return m;
 }

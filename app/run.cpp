@@ -76,7 +76,7 @@ void require_consistent(const RunCommand& c) {
   if (!c.out.empty() && fs::exists(c.out, ignored) &&
       (!fs::is_directory(c.out, ignored) || access(c.out.c_str(), W_OK) != 0))
     throw Refused(
-        fmt::format("--out {} was asked, but it is not a directory that can be written; name another", c.out));
+        fmt::format("--out {} was asked for, but it is not a directory that can be written; name another", c.out));
 }
 
 /// Every value of a run is printed: that is for an example that fits on a slide.

@@ -27,15 +27,17 @@ Format parse_dtype(std::string_view text) {
     if (text == name(format)) return format;
   if (text == "fp8")
     throw Refused(
-        "dtype fp8 was asked, but it waits for stage 06_fa3_pipelines, not built yet; take fp64, fp32, fp16 or bf16");
+        "dtype fp8 was asked for, but it waits for stage 06_fa3_pipelines, not built yet; take fp64, fp32, fp16 or "
+        "bf16");
   throw Refused(
-      fmt::format("dtype \"{}\" was asked, but there is no such dtype here; take fp64, fp32, fp16 or bf16", text));
+      fmt::format("dtype \"{}\" was asked for, but there is no such dtype here; take fp64, fp32, fp16 or bf16", text));
 }
 
 sim::Budget parse_budget(std::string_view text) {
   if (text.empty() || text == "paper") return sim::Budget::paper;
   if (text == "strict") return sim::Budget::strict;
-  throw Refused(fmt::format("the budget \"{}\" was asked, but there is no such budget; take paper or strict", text));
+  throw Refused(
+      fmt::format("the budget \"{}\" was asked for, but there is no such budget; take paper or strict", text));
 }
 
 // ---- options on the command line
@@ -105,8 +107,8 @@ void add_waiting_options(CLI::App& command) {
   const Heading later(command, "Options that wait for a later stage of the work");
   const auto waits = [&](const std::string& name, const char* type, const char* what) {
     later.option(name, type, what, [name, what](const std::string&) {  // refused by name, not as a typing mistake
-      throw Refused(fmt::format("{} was asked, but {} wait for stage 05_fa2_partitioning, not built yet; leave it out",
-                                name, what));
+      throw Refused(fmt::format(
+          "{} was asked for, but {} wait for stage 05_fa2_partitioning, not built yet; leave it out", name, what));
     });
   };
   waits("--cu-seqlens-q", "FILE", "sequences of several lengths");
@@ -121,7 +123,7 @@ void add_waiting_options(CLI::App& command) {
   later.option("--splits", "INT", "parts of the keys that are worked on apart (1)", [](const std::string& s) {
     if (parse_index("--splits", s) != 1)
       throw Refused(
-          fmt::format("--splits {} was asked, but split keys wait for stage 05_fa2_partitioning, not built yet; "
+          fmt::format("--splits {} was asked for, but split keys wait for stage 05_fa2_partitioning, not built yet; "
                       "take --splits 1",
                       s));
   });
@@ -143,11 +145,12 @@ Options attention_options(const RunOptions& t, Format dtype) {
   o.causal = t.causal;
   if (!t.window.empty()) o.window = parse_window(t.window);
   if (!(t.softcap >= 0))
-    throw Refused(fmt::format("--softcap {} was asked, but a cap can't be negative; take a positive one, or 0 for off",
-                              t.softcap));
+    throw Refused(fmt::format(
+        "--softcap {} was asked for, but a cap can't be negative; take a positive one, or 0 for off", t.softcap));
   if (!(t.dropout >= 0 && t.dropout < 1))
     throw Refused(fmt::format(
-        "--dropout {} was asked, but a probability to drop is at least 0 and below 1; take one of those", t.dropout));
+        "--dropout {} was asked for, but a probability to drop is at least 0 and below 1; take one of those",
+        t.dropout));
   o.softcap = t.softcap;
   o.dropout = t.dropout;
   o.dropout_seed = t.dropout_seed;
@@ -170,8 +173,8 @@ void set_blocks(const RunOptions& t, const Stage& stage, Options& o) {
   constexpr Index largest = Index(1) << 24;
   for (const auto& [option, value] : {std::pair{"--br", *t.br}, {"--bc", *t.bc}})
     if (value < 1 || value > largest)
-      throw Refused(fmt::format("{} {} was asked, but a tile has 1 to {} rows and columns; take one of those", option,
-                                value, largest));
+      throw Refused(fmt::format("{} {} was asked for, but a tile has 1 to {} rows and columns; take one of those",
+                                option, value, largest));
   o.br = *t.br;
   o.bc = *t.bc;
 }
@@ -203,7 +206,7 @@ Index parse_sram(std::string_view text, Format dtype) {
     const Index count = parse_index("--sram", text.substr(0, digits));
     if (count < 1 || count > largest / bytes)
       throw Refused(
-          fmt::format("--sram {} was asked, but an SRAM has from 1 byte to 1024 GiB; take one of those", text));
+          fmt::format("--sram {} was asked for, but an SRAM has from 1 byte to 1024 GiB; take one of those", text));
     return count * bytes;
   }
   throw Refused(

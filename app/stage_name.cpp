@@ -41,13 +41,14 @@ const Stage& stage_named(std::string_view name) {
     built.push_back(s.id);
     if (!means(stage, s.id)) continue;
     if (letter.data() == nullptr) return s;
-    throw Refused(
-        fmt::format("\"{}\" was asked, but stage {} is one program without letters; say {}", name, s.id, s.number()));
+    throw Refused(fmt::format("\"{}\" was asked for, but stage {} is one program without letters; say {}", name, s.id,
+                              s.number()));
   }
   for (const std::string_view id : planned)
     if (means(stage, id))
-      throw Refused(fmt::format("stage \"{}\" was asked, but it waits for {}, which is not built yet; take one of {}",
-                                name, id, fmt::join(built, ", ")));
+      throw Refused(
+          fmt::format("stage \"{}\" was asked for, but it waits for {}, which is not built yet; take one of {}", name,
+                      id, fmt::join(built, ", ")));
   return find_stage(name);  // refuses, naming those there are
 }
 

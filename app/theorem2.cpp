@@ -57,14 +57,14 @@ theory::Compared compared() { return {forward("03"), forward("01"), forward("02"
 void require_gnuplot() {
   if (!run_child({"gnuplot", "--version"}).started)
     throw Refused(
-        "a plot was asked, but gnuplot is not installed; install the package gnuplot-nox, or leave out --plot");
+        "a plot was asked for, but gnuplot is not installed; install the package gnuplot-nox, or leave out --plot");
 }
 
 /// `svg` is written whole or not at all.
 void plot(const std::filesystem::path& svg) {
   if (svg.extension() != ".svg")
     throw Refused(
-        fmt::format("a plot in \"{}\" was asked, but plots are SVG; give a name that ends in .svg", svg.string()));
+        fmt::format("a plot in \"{}\" was asked for, but plots are SVG; give a name that ends in .svg", svg.string()));
   require_gnuplot();
   // 04's forward pass is left out: it would lie on 03.
   const auto figure =
@@ -72,7 +72,7 @@ void plot(const std::filesystem::path& svg) {
   const Child gnuplot = run_child({"gnuplot"}, theory::gnuplot_script(figure, "/dev/stdout"));
   if (!gnuplot.started || gnuplot.status != 0 || !gnuplot.output.ends_with("</svg>\n\n"))
     throw Refused(
-        fmt::format("a plot was asked, but gnuplot ended with status {} and said \"{}\"; mend its installation, or "
+        fmt::format("a plot was asked for, but gnuplot ended with status {} and said \"{}\"; mend its installation, or "
                     "leave out --plot",
                     gnuplot.status, one_line(gnuplot.complaints)));
   const auto* first = reinterpret_cast<const std::byte*>(gnuplot.output.data());

@@ -72,7 +72,7 @@ KernelTour make_kernel_tour() {
   KernelTour tour;
   tour.shape = {1, 1, 1, 144, 144, 64, 64};  // ragged tiles in every stage, in about a second: 01 takes most of it
   if (!cuda::has_kernels(cuda::Backend::vgpu)) {
-    tour.why_not = cuda::kNoVirtualGpu;
+    tour.why_not = cuda::why_no_virtual_gpu();
     return tour;
   }
   Inputs in = draw_inputs(tour.shape, Format::fp16, 0);

@@ -19,8 +19,9 @@ struct TraceCommand {
 
 Status trace(const TraceCommand& c) {
   if (c.problem.on != "vgpu")
-    throw Refused(fmt::format(
-        "a trace of a run on {} was asked, but only the virtual GPU keeps a timeline; take --on vgpu", c.problem.on));
+    throw Refused(
+        fmt::format("a trace of a run on {} was asked for, but only the virtual GPU keeps a timeline; take --on vgpu",
+                    c.problem.on));
   require_file_name(c.out);
   const Asked asked = app::asked(c.problem);
   cuda::execute(*asked.kernels, asked.inputs, asked.options, asked.config.allow_nonfinite);

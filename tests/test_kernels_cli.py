@@ -244,21 +244,29 @@ class Refusals(Kernels):
             self.compile("launch.cu", folder / "vgpu/03_online_softmax_forward.so", *flags)
             self.refused(["run", "03", "--n", "8", "--on", "vgpu", "--out", "out"], "test::nothing", "sm_75", *words)
 
+    def test_softcap_too_small_for_fp16(self):
+        asked = ["run", "01", "--dtype", "fp16", "--n", "8", "--backward", "--softcap"]
+        for on in ("cpu", "vgpu"):
+            self.refused([*asked, "1e-6", "--on", on], "softcap 1e-06", "2^-14", "04_recomputed_backward")
+            self.result(*asked, "7e-5", "--on", on, "--check")
+
     def test_what_is_not_there(self):
         self.environment["FLASH_KERNELS"] = "/nowhere"
-        self.refused(["run", "03", "--on", "vgpu"], "this build has no kernels for the virtual GPU", "g++ 12", "--on cpu")
+        self.refused(["run", "03", "--on", "vgpu"], "FLASH_KERNELS names /nowhere", "no folder vgpu", "--on cpu")
         self.refused(["run", "03", "--on", "gpu"], "this build has no GPU kernels", "cuda preset", "--on vgpu")
         self.refused(["bench"], "this build has no GPU kernels", "cuda preset")
         tour = self.json("tour")
         self.validate("tour", tour)
         self.assertEqual(tour["kernels"]["programs"], [])
-        self.assertIn("g++ 12", self.result("tour"))
+        self.assertIn("FLASH_KERNELS names /nowhere", self.result("tour"))
         folder = self.kernels()
         self.refused(["run", "03", "--on", "vgpu"], "forward kernels of stage 03_online_softmax", "has none")
         (folder / "vgpu/03_online_softmax_forward.so").write_text("no object")
         self.refused_loading(["run", "03", "--on", "vgpu"], "can't be loaded")
         shutil.copy(BUILD / "libflash_gpu.so", folder / "vgpu/03_online_softmax_forward.so")
         self.refused_loading(["run", "03", "--on", "vgpu"], "it has no flash_module")
+        shutil.copy(BUILD / "kernels/vgpu/01_materialized_forward.so", folder / "vgpu/03_online_softmax_forward.so")
+        self.refused(["run", "03", "--on", "vgpu"], "holds the kernels of 01_materialized/forward", "build again")
         self.assertEqual(self.start("probe").returncode, 0)
 
     def refused_loading(self, args, words):

@@ -19,9 +19,9 @@ namespace {
 const Module* require_module(const Stage& stage, Backend backend, const char* direction) {
   if (const Module* module = find_module(backend, stage.id, direction)) return module;
   if (backend == Backend::vgpu && !has_kernels(backend))
-    throw Refused(fmt::format("a run on the virtual GPU was asked, but {}; take --on cpu", kNoVirtualGpu));
-  throw Refused(fmt::format("the {} kernels of stage {} were asked, but this build has none; take --on cpu", direction,
-                            stage.id));
+    throw Refused(fmt::format("a run on the virtual GPU was asked for, but {}; take --on cpu", why_no_virtual_gpu()));
+  throw Refused(fmt::format("the {} kernels of stage {} were asked for, but this build has none; take --on cpu",
+                            direction, stage.id));
 }
 
 /// What the virtual GPU counted, in elements of each tensor.
@@ -176,6 +176,7 @@ void require_room(const Kernels& k, const Shape& shape, bool alibi) {
 
 RunResult execute(const Kernels& k, const Inputs& inputs, const Options& options, bool allow_nonfinite) {
   require_arrays(inputs, options, k.backward != nullptr, false);
+  require_softcap_in_format(*k.stage, inputs, options, k.backward != nullptr);
   require_taken(k, inputs, options);
   require_room(k, inputs.shape, !inputs.slopes.empty());
   return run_on_finite(inputs, options, allow_nonfinite,

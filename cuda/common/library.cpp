@@ -7,6 +7,8 @@
 #include <filesystem>
 
 #include "stages/common/options.hpp"
+// Last: it brings CUDA's words.
+#include "cuda/common/module.hpp"
 
 namespace flash::cuda {
 namespace {
@@ -32,12 +34,18 @@ const void* find_symbol(const fs::path& file, const char* symbol) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   const void* found = library ? dlsym(library, symbol) : nullptr;
   if (!found)
-    throw Refused(fmt::format("kernels/{} was asked, but it can't be loaded ({}); build again", file.string(),
+    throw Refused(fmt::format("kernels/{} was asked for, but it can't be loaded ({}); build again", file.string(),
                               library ? fmt::format("it has no {}", symbol) : dlerror()));
   return found;
 }
 
 }  // namespace
+
+std::string why_no_virtual_gpu() {
+  if (const char* given = std::getenv("FLASH_KERNELS"); given && *given)
+    return fmt::format("FLASH_KERNELS names {}, where there is no folder vgpu with kernels", given);
+  return "this build has no kernels for the virtual GPU, which takes Linux on x86-64 and g++ 12 or newer";
+}
 
 bool has_kernels(Backend backend) {
   std::error_code ignored;
@@ -46,7 +54,11 @@ bool has_kernels(Backend backend) {
 
 const Module* find_module(Backend backend, std::string_view stage, std::string_view direction) {
   const fs::path file = fs::path(name(backend)) / fmt::format("{}_{}.so", stage, direction);
-  return static_cast<const Module*>(find_symbol(file, "flash_module"));
+  const auto* module = static_cast<const Module*>(find_symbol(file, "flash_module"));
+  if (module && module->name != fmt::format("{}/{}", stage, direction))
+    throw Refused(fmt::format("kernels/{} was asked for, but it holds the kernels of {}; build again", file.string(),
+                              module->name));
+  return module;
 }
 
 const Cuda* find_cuda() { return static_cast<const Cuda*>(find_symbol("gpu/device.so", "flash_cuda")); }

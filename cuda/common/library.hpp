@@ -15,8 +15,7 @@ enum class Backend { vgpu, gpu };
 constexpr std::string_view name(Backend backend) { return backend == Backend::vgpu ? "vgpu" : "gpu"; }
 
 /// Why a build has no kernels for the virtual GPU.
-constexpr const char* kNoVirtualGpu =
-    "this build has no kernels for the virtual GPU, which takes Linux on x86-64 and g++ 12 or newer";
+std::string why_no_virtual_gpu();
 
 /// Has this build kernels for the backend?
 bool has_kernels(Backend backend);

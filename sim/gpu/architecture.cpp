@@ -21,7 +21,7 @@ const Architecture& architecture(int number) {
     names += fmt::format("{}sm_{}", names.empty() ? "" : ", ", a.number);
   }
   throw std::runtime_error(
-      fmt::format("a virtual GPU of sm_{} was asked, but there are {}; take one of those", number, names));
+      fmt::format("a virtual GPU of sm_{} was asked for, but there are {}; take one of those", number, names));
 }
 
 }  // namespace flash::gpu

@@ -55,6 +55,16 @@ void require_arrays(const Inputs& in, const Options& o, bool backward, bool may_
   if (o.br > 0) fits("block mask", in.block_mask.size(), true, sim::ceil_div(s.Nq, o.br) * sim::ceil_div(s.Nk, o.bc));
 }
 
+void require_softcap_in_format(const Stage& stage, const Inputs& in, const Options& o, bool backward) {
+  constexpr double smallest_normal = 0x1p-14;
+  if (!backward || stage.lse != "S" || in.dtype != Format::fp16 || o.softcap == 0 || o.softcap >= smallest_normal)
+    return;
+  throw Refused(
+      fmt::format("gradients with softcap {} were asked of stage {}, which stores the scores S in fp16, where numbers "
+                  "under 2^-14 are coarse; take a larger cap or stage 04_recomputed_backward, which stores none",
+                  o.softcap, stage.id));
+}
+
 void refuse_scores_beyond_fp16(const Stage& stage) {
   throw Refused(
       fmt::format("fp16 was asked of stage {}, which stores the scores S in it, and one of them is beyond "
@@ -69,7 +79,7 @@ void refuse_overflow(const Inputs& in, const Options& o, const std::vector<doubl
     const Index i = row % s.Nq, h = row / s.Nq % s.heads, b = row / s.Nq / s.heads;
     if (!std::isfinite(lse[row]) && sees.any(b, h, i))
       throw Refused(
-          fmt::format("a run in {} was asked, but a score of query {} of head {} is beyond what {} holds; take "
+          fmt::format("a run in {} was asked for, but a score of query {} of head {} is beyond what {} holds; take "
                       "smaller inputs{}",
                       name(in.dtype), i, h, name(accumulator(in.dtype)), in.dtype == Format::fp64 ? "" : ", or fp64"));
   }

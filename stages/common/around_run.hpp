@@ -24,6 +24,9 @@ void require_direction(const Stage& stage, bool backward);
 /// problem; `may_miss_arrays`: a count-only run needs none.
 void require_arrays(const Inputs& inputs, const Options& options, bool backward, bool may_miss_arrays);
 
+/// Throws Refused where softcap's derivative would be made from scores that fp16 holds too coarsely.
+void require_softcap_in_format(const Stage& stage, const Inputs& inputs, const Options& options, bool backward);
+
 /// LSE [batch, heads, Nq] = m + ln l; −∞ for a row that saw no key.
 template <class Statistics>
 std::vector<double> lse_of_l_and_m(const Statistics& l, const Statistics& m) {
@@ -71,7 +74,7 @@ auto run_on_finite(const Inputs& inputs, const Options& options, bool allow_nonf
   const std::string found = first_nonfinite(inputs);
   if (found.empty()) return run(inputs);
   if (!allow_nonfinite)
-    throw Refused("a run on finite inputs was asked, but " + found + "; mend it or pass --allow-nonfinite");
+    throw Refused("a run on finite inputs was asked for, but " + found + "; mend it or pass --allow-nonfinite");
   Inputs finite = inputs;
   const NonfiniteRows rows = take_out_nonfinite(finite);
   auto result = run(finite);

@@ -57,7 +57,7 @@ Blocks block_sizes(const Problem<Real>& p, const Options& o, const sim::Machine<
   for (Index step = Index(1) << 24; step > 0; step /= 2)
     if (fits(Bc + step)) Bc += step;
   if (Bc == 0)
-    throw Refused(fmt::format("the strict budget was asked, but even blocks of 1 x 1 take {} bytes of an SRAM of {}; take "
+    throw Refused(fmt::format("the strict budget was asked for, but even blocks of 1 x 1 take {} bytes of an SRAM of {}; take "
                               "--sram {} or more, or --budget paper",
                               bytes(1, 1), capacity, least));
   return {std::min(Bc, d), Bc};

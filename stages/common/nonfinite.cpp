@@ -25,8 +25,7 @@ std::vector<bool> take_out(std::vector<double>& values, Index width) {
 bool any_of(const std::vector<bool>& rows) { return std::ranges::find(rows, true) != rows.end(); }
 
 void mark(std::vector<double>& values, Index row, Index width) {
-  if (!values.empty())
-    std::fill_n(values.begin() + row * width, width, std::numeric_limits<double>::quiet_NaN());
+  if (!values.empty()) std::fill_n(values.begin() + row * width, width, std::numeric_limits<double>::quiet_NaN());
 }
 
 }  // namespace

@@ -31,13 +31,14 @@ const Stage& find_stage(std::string_view name) {
     if (name == s.id || name == s.name() || name == number || (number[0] == '0' && name == number.substr(1))) return s;
     known.push_back(s.id);
   }
-  throw Refused(fmt::format("stage \"{}\" was asked, but there is no such stage; take one of {}", name,
+  throw Refused(fmt::format("stage \"{}\" was asked for, but there is no such stage; take one of {}", name,
                             fmt::join(known, ", ")));
 }
 
 Registration::Registration(const char* id, const char* stage_json, const Program& forward, const Program& backward) {
   const auto json = nlohmann::json::parse(stage_json);
-  Stage stage{id, json.at("title"), json.at("lse"), json.at("options"), forward, backward, facts(json.at("forward")), {}};
+  Stage stage{id, json.at("title"), json.at("lse"), json.at("options"), forward, backward, facts(json.at("forward")),
+              {}};
   if (stage.has_backward()) stage.backward_facts = facts(json.at("backward"));
   auto& all = registered();
   all.insert(std::ranges::upper_bound(all, stage.id, {}, &Stage::id), std::move(stage));

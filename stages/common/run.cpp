@@ -84,6 +84,7 @@ RunResult run_finite(const Stage& stage, const Inputs& in, const Options& o, con
 RunResult run(const Stage& stage, const Inputs& inputs, const Options& options, const RunConfig& config) {
   refuse_what_it_does_not_take(stage, inputs, options, config);
   require_arrays(inputs, options, config.backward, config.machine.count_only);
+  require_softcap_in_format(stage, inputs, options, config.backward);
   return run_on_finite(inputs, options, config.allow_nonfinite,
                        [&](const Inputs& finite) { return run_finite(stage, finite, options, config); });
 }
