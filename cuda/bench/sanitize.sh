@@ -20,7 +20,7 @@ one() {  # tool, stage, options
   log=$(mktemp -p "$FOLDER")
   compute-sanitizer --tool "$1" --error-exitcode 99 "$APP" run "$2" --on gpu --n 130 --nk 193 --heads 4 --kv-heads 1 \
     "${@:3}" >"$log" 2>&1 || status=$?
-  echo "$1 $2 ${*:3} exit $status $(grep -a SUMMARY "$log" | tr -s '= ')" | sed "s|$FOLDER/||"
+  echo "$1 $2 ${*:3} exit $status $(grep -a SUMMARY "$log" | sed 's/^=* *//')" | sed "s|$FOLDER/||"
   return "$status"
 }
 export -f one
