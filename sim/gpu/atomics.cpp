@@ -2,6 +2,7 @@
 // did before a fence is known to whoever meets a later atomic of its on the same location and then makes a fence
 // itself.
 #include <cstring>
+#include <type_traits>
 
 #include "sim/gpu/numbers.hpp"
 #include "sim/gpu/parts.hpp"
@@ -41,28 +42,57 @@ float add_f32(float* to, float x, Pc pc, const char* name) {
   return old;
 }
 
-std::uint32_t result(Atomic kind, std::uint32_t old, std::uint32_t x, bool is_signed) {
-  const auto before = static_cast<std::int32_t>(old), given = static_cast<std::int32_t>(x);
+template <class Word>
+Word result(Atomic kind, Word old, Word x, bool is_signed) {
+  using Signed = std::make_signed_t<Word>;
+  const auto before = static_cast<Signed>(old), given = static_cast<Signed>(x);
   switch (kind) {
     case Atomic::add: return old + x;
-    case Atomic::max: return is_signed ? static_cast<std::uint32_t>(std::max(before, given)) : std::max(old, x);
-    case Atomic::min: return is_signed ? static_cast<std::uint32_t>(std::min(before, given)) : std::min(old, x);
+    case Atomic::max: return is_signed ? static_cast<Word>(std::max(before, given)) : std::max(old, x);
+    case Atomic::min: return is_signed ? static_cast<Word>(std::min(before, given)) : std::min(old, x);
     case Atomic::exchange: return x;
     case Atomic::bit_or: return old | x;
     case Atomic::bit_and: return old & x;
+    case Atomic::bit_xor: return old ^ x;
+    case Atomic::increment: return old >= x ? 0 : old + 1;
+    case Atomic::decrement: return old == 0 || old > x ? x : old - 1;
   }
   return old;
 }
 
-std::uint32_t store(std::uint32_t* to, std::uint32_t old, std::uint32_t now, Pc pc) {
+template <class Word>
+Word store(Word* to, Word old, Word now, Pc pc) {
   *to = now;
   changed_or_polled(to, now != old, pc);
   return old;
 }
 
+template <class Word>
+Word atomic(Atomic kind, Word* to, Word x, bool is_signed, Pc pc) {
+  begin(to, sizeof x, pc, "atomic");
+  const Word old = *to;
+  return store(to, old, result(kind, old, x, is_signed), pc);
+}
+
+template <class Word>
+Word atomic_cas(Word* to, Word expected, Word desired, Pc pc) {
+  begin(to, sizeof expected, pc, "atom.cas");
+  const Word old = *to;
+  return store(to, old, old == expected ? desired : old, pc);
+}
+
 }  // namespace
 
 float atomic_add(float* to, float x) { return add_f32(to, x, __builtin_return_address(0), "atom.add.f32"); }
+
+double atomic_add(double* to, double x) {
+  const Pc pc = __builtin_return_address(0);
+  begin(to, sizeof x, pc, "atom.add.f64");
+  const double old = *to;
+  *to = old + x;
+  changed_or_polled(to, *to != old, pc);
+  return old;
+}
 
 void red_add_f32(float* to, float x) { add_f32(to, x, __builtin_return_address(0), "red.add.f32"); }
 
@@ -80,17 +110,19 @@ void red_add_f16x2(void* to, std::uint32_t pair) {
 }
 
 std::uint32_t atomic(Atomic kind, std::uint32_t* to, std::uint32_t x, bool is_signed) {
-  const Pc pc = __builtin_return_address(0);
-  begin(to, sizeof x, pc, "atomic");
-  const std::uint32_t old = *to;
-  return store(to, old, result(kind, old, x, is_signed), pc);
+  return atomic(kind, to, x, is_signed, __builtin_return_address(0));
+}
+
+std::uint64_t atomic(Atomic kind, std::uint64_t* to, std::uint64_t x, bool is_signed) {
+  return atomic(kind, to, x, is_signed, __builtin_return_address(0));
 }
 
 std::uint32_t atomic_cas(std::uint32_t* to, std::uint32_t expected, std::uint32_t desired) {
-  const Pc pc = __builtin_return_address(0);
-  begin(to, sizeof expected, pc, "atom.cas");
-  const std::uint32_t old = *to;
-  return store(to, old, old == expected ? desired : old, pc);
+  return atomic_cas(to, expected, desired, __builtin_return_address(0));
+}
+
+std::uint64_t atomic_cas(std::uint64_t* to, std::uint64_t expected, std::uint64_t desired) {
+  return atomic_cas(to, expected, desired, __builtin_return_address(0));
 }
 
 void pass_knowledge(const void* location, bool writes, bool reads) {

@@ -12,43 +12,55 @@
     *reinterpret_cast<Whole*>(this) = *reinterpret_cast<const Whole*>(&other); \
     return *this;                                                              \
   }
+// What is aligned as one of its members is accessed member by member.
+#define FLASH_ASSIGNED_ONE_BY_ONE(T)                            \
+  __attribute__((always_inline)) T& operator=(const T& other) { \
+    x = other.x, y = other.y, z = other.z;                      \
+    return *this;                                               \
+  }
+
+// Code of a kernel's own: always inline, so that an access by it is one of the kernel's source line.
+#define FLASH_CUDA inline __attribute__((always_inline))
+
+#define FLASH_CUDA_VECTORS(NAME, T, Two, Four)                           \
+  struct alignas(2 * sizeof(T)) NAME##2 {                                \
+    T x, y;                                                              \
+    FLASH_ASSIGNED_AS(NAME##2, Two)                                      \
+  };                                                                     \
+  struct NAME##3 {                                                       \
+    T x, y, z;                                                           \
+    FLASH_ASSIGNED_ONE_BY_ONE(NAME##3)                                   \
+  };                                                                     \
+  struct alignas(4 * sizeof(T)) NAME##4 {                                \
+    T x, y, z, w;                                                        \
+    FLASH_ASSIGNED_AS(NAME##4, Four)                                     \
+  };                                                                     \
+  FLASH_CUDA NAME##2 make_##NAME##2(T x, T y) { return {x, y}; }         \
+  FLASH_CUDA NAME##3 make_##NAME##3(T x, T y, T z) { return {x, y, z}; } \
+  FLASH_CUDA NAME##4 make_##NAME##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+FLASH_CUDA_VECTORS(char, signed char, std::uint16_t, std::uint32_t)
+FLASH_CUDA_VECTORS(uchar, unsigned char, std::uint16_t, std::uint32_t)
+FLASH_CUDA_VECTORS(short, short, std::uint32_t, std::uint64_t)
+FLASH_CUDA_VECTORS(ushort, unsigned short, std::uint32_t, std::uint64_t)
+FLASH_CUDA_VECTORS(int, int, std::uint64_t, unsigned __int128)
+FLASH_CUDA_VECTORS(uint, unsigned, std::uint64_t, unsigned __int128)
+FLASH_CUDA_VECTORS(float, float, std::uint64_t, unsigned __int128)
+#undef FLASH_CUDA_VECTORS
+
+#define FLASH_CUDA_PAIR(NAME, T)               \
+  struct alignas(16) NAME {                    \
+    T x, y;                                    \
+    FLASH_ASSIGNED_AS(NAME, unsigned __int128) \
+  };                                           \
+  FLASH_CUDA NAME make_##NAME(T x, T y) { return {x, y}; }
+FLASH_CUDA_PAIR(double2, double)
+FLASH_CUDA_PAIR(longlong2, long long)
+FLASH_CUDA_PAIR(ulonglong2, unsigned long long)
+#undef FLASH_CUDA_PAIR
 
 struct dim3 {
   unsigned x = 1, y = 1, z = 1;
   constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+  constexpr dim3(uint3 of) : x(of.x), y(of.y), z(of.z) {}
+  constexpr operator uint3() const { return {x, y, z}; }
 };
-struct uint3 {
-  unsigned x, y, z;
-};
-
-struct alignas(8) uint2 {
-  std::uint32_t x, y;
-  FLASH_ASSIGNED_AS(uint2, std::uint64_t)
-};
-struct alignas(16) uint4 {
-  std::uint32_t x, y, z, w;
-  FLASH_ASSIGNED_AS(uint4, unsigned __int128)
-};
-struct alignas(8) int2 {
-  int x, y;
-  FLASH_ASSIGNED_AS(int2, std::uint64_t)
-};
-struct alignas(16) int4 {
-  int x, y, z, w;
-  FLASH_ASSIGNED_AS(int4, unsigned __int128)
-};
-struct alignas(8) float2 {
-  float x, y;
-  FLASH_ASSIGNED_AS(float2, std::uint64_t)
-};
-struct alignas(16) float4 {
-  float x, y, z, w;
-  FLASH_ASSIGNED_AS(float4, unsigned __int128)
-};
-
-inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
-inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
-inline int2 make_int2(int x, int y) { return {x, y}; }
-inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
-inline float2 make_float2(float x, float y) { return {x, y}; }
-inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }

@@ -1,5 +1,7 @@
 // Kernels are compiled with -fsanitize=thread, which puts a call before each load and store. The calls end here, and
 // not in that sanitizer's library. Code that is no CUDA thread's, such as host code of the same file, is let through.
+#include <cstring>
+
 #include "sim/gpu/parts.hpp"
 
 namespace flash::gpu {
@@ -102,3 +104,22 @@ ATOMICS(64, std::uint64_t)
 HOOK __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 HOOK __tsan_atomic_signal_fence(int) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 // clang-format on
+
+// ---- functions of C, whose own accesses no compiler has marked
+namespace flash::gpu {
+
+void* copy(void* to, const void* from, std::size_t bytes) {
+  const Pc pc = CALLER;
+  if (bytes > 0) {
+    plain(from, bytes, Way::read, pc, 1);
+    plain(to, bytes, Way::write, pc, 1);
+  }
+  return std::memmove(to, from, bytes);
+}
+
+void* fill(void* to, int byte, std::size_t bytes) {
+  if (bytes > 0) plain(to, bytes, Way::write, CALLER, 1);
+  return std::memset(to, byte, bytes);
+}
+
+}  // namespace flash::gpu

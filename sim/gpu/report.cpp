@@ -1,6 +1,9 @@
 // What is said when a kernel does something wrong.
 #include <fmt/format.h>
 
+#include <cstdio>
+#include <cstdlib>
+
 #include "sim/gpu/parts.hpp"
 #include "sim/gpu/source_line.hpp"
 
@@ -135,4 +138,19 @@ void require_arch(int arch, const char* instruction, Pc pc) {
          where(pc), true);
 }
 
+void trap() {
+  const Pc pc = __builtin_return_address(0);
+  report("trap", fmt::format("__trap() by {}", here(*current, pc)), where(pc), true);
+}
+
 }  // namespace flash::gpu
+
+void flash_assert_fail(const char* what, const char* file, unsigned line, const char* function) noexcept {
+  using namespace flash::gpu;
+  if (current) {
+    const Pc pc = __builtin_return_address(0);
+    report("trap", fmt::format("assert({}) by {}\n      does not hold", what, here(*current, pc)), where(pc), true);
+  }
+  fmt::print(stderr, "{}:{}: {}: assert({}) does not hold\n", file, line, function, what);
+  std::abort();
+}

@@ -41,6 +41,8 @@ std::uint32_t pack_bf16(float low, float high) {
   if (current) require_arch(80, "cvt.rn.bf16x2", __builtin_return_address(0));
   return to_bf16(low) | static_cast<std::uint32_t>(to_bf16(high)) << 16;
 }
+float widen_f16(std::uint16_t x) { return from_f16(x); }
+std::uint16_t round_f16(float x) { return to_f16(x); }
 std::uint16_t round_bf16(float x) { return to_bf16(x); }
 float2 unpack_f16(std::uint32_t pair) {
   return {from_f16(static_cast<std::uint16_t>(pair)), from_f16(static_cast<std::uint16_t>(pair >> 16))};
