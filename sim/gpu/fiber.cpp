@@ -9,7 +9,7 @@
 namespace flash::gpu {
 namespace {
 
-/// Stacks are kept for the next fiber: a CTA begins hundreds. An unreadable page under each catches an overflow.
+/// Stacks are kept for the next fiber: a CTA begins hundreds. What lies below each catches an overflow.
 class StackPool {
  public:
   explicit StackPool(std::size_t bytes) : bytes_(bytes) {}
@@ -22,7 +22,7 @@ class StackPool {
         free.erase(free.begin() + static_cast<std::ptrdiff_t>(i));
         return stack;
       }
-    constexpr std::size_t guard = 4096;
+    constexpr std::size_t guard = Fiber::guard_bytes;
     void* memory =
         mmap(nullptr, bytes_ + guard, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();

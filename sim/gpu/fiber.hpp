@@ -23,6 +23,8 @@ class Fiber {
   /// Leaves the running fiber, this, for `to`. Returns when something switches back.
   void switch_to(Fiber& to);
 
+  /// Below each stack lies memory that nobody can touch: more than any frame of the machine's own functions.
+  static constexpr std::size_t guard_bytes = 64 * 1024;
   const std::byte* stack() const { return stack_; }
   std::size_t stack_bytes() const { return stack_bytes_; }
 

@@ -92,6 +92,7 @@ void Machine::start(std::function<void()> program) {
 std::optional<Event> Machine::step(unsigned kinds) {
   Parts& m = *parts_;
   const Active active(m);
+  const Faults faults(m);
   m.stop_kinds = kinds;
   m.stopped.reset();
   while (!m.fatal && !m.stopped && !m.host_done) {
@@ -105,6 +106,7 @@ std::optional<Event> Machine::step(unsigned kinds) {
 }
 
 std::optional<Event> Machine::until(const std::function<bool(const Event&)>& stop) {
+  const Faults faults(*parts_);
   while (auto event = step())
     if (stop(*event)) return event;
   return std::nullopt;

@@ -31,6 +31,7 @@ struct Config {
   bool timeline = false;
   std::size_t most_reports = 8;
   std::size_t stack_bytes = 256 * 1024;  ///< of a thread: its local memory
+  double most_seconds_alone = 20;        ///< [s of processor time] a thread may run without meeting anyone; 0: any time
 };
 
 /// Something that a kernel did wrong: what, where, who, against whom, and what to do.

@@ -133,6 +133,9 @@ void access_elsewhere(const Thread& t, const void* p, std::size_t bytes, Way way
   for (const Thread& other : t.cta->threads)
     if (static_cast<std::size_t>(at - other.fiber.stack()) < other.fiber.stack_bytes())
       what = fmt::format("is a local variable of thread {}", other.index);
+  if (static_cast<std::size_t>(t.fiber.stack() - at) <= Fiber::guard_bytes)
+    what = fmt::format("is just below the thread's {} KiB of local memory: an index into a local array is negative",
+                       t.fiber.stack_bytes() / 1024);
   report("bounds", fmt::format("{} by {}\n      {}", sized(doing, bytes), here(t, pc), what), where(pc), true);
 }
 

@@ -1,6 +1,8 @@
 // The machine's state, shared by the files of sim/gpu: each instruction family, memory and the scheduler work on it.
 #pragma once
 
+#include <signal.h>
+
 #include <memory>
 #include <set>
 #include <string>
@@ -50,6 +52,7 @@ struct Machine::Parts {
   Thread* last_run = nullptr;  ///< where the last stop was, to go on there
   std::uint64_t changes = 0;   ///< grows with all that a polling thread may wait for
   std::uint64_t changes_at_round = 0;
+  std::uint64_t meetings = 0;                ///< grows when a thread begins, waits for another one, or has its turn
   unsigned idle_rounds = 0;                  ///< how often pollers were let on without a change
   std::map<const void*, Knowledge> atomics;  ///< what the atomics on a location pass on
 
@@ -100,6 +103,29 @@ std::string deadlock_kind();
 /// An access that is not ordered after an earlier one.
 void report_race(const Thread& thread, const char* doing, Pc pc, const std::string& what, const Epoch& then,
                  const std::string& hint);
+
+// ---- faults.cpp
+/// While one lives, a signal that would kill the program on a CUDA thread of this OS thread is a fatal report, and so
+/// is a loop without end. Afterwards the host's own handlers are back. A second one for the same machine does nothing.
+class Faults {
+ public:
+  explicit Faults(const Machine::Parts& parts);
+  ~Faults();
+  Faults(const Faults&) = delete;
+  /// A signal that came at `pc`: now and then the timer's. False where it is somebody else's.
+  bool tick(const siginfo_t& info, Pc pc);
+
+ private:
+  void tick_in(double s);
+
+  const Machine::Parts& parts_;
+  Faults* outer_;
+  std::uint64_t meetings_ = 0;  ///< at the last tick
+  std::optional<timer_t> timer_;
+  stack_t stack_before_{};  ///< for signals
+};
+/// The kernel's code; an exception that leaves it is a fatal report.
+void run_kernel(const Launch& launch);
 
 // ---- memory.cpp: accesses by the current thread, checked and counted
 /// Strong accesses are volatile ones: like atomics they don't race with each other.

@@ -64,7 +64,8 @@ void let_go(Thread& t) {
 
 void start_thread(Thread& t) {
   t.fiber.begin(machine->config.stack_bytes, [&t]() -> Fiber* {
-    machine->launch->call(machine->launch->closure);
+    ++machine->meetings;
+    run_kernel(*machine->launch);
     let_go(t);
     current = running = next_lane(t);
     return current ? &current->fiber : &machine->caller;
@@ -164,6 +165,7 @@ void run_warp(Warp& warp) {
   const bool again = last && last->warp == &warp && (warp.ready >> last->lane & 1);
   Thread* next = again ? last : warp.lanes[std::countr_zero(warp.ready)];
   machine->last_run = nullptr;
+  ++machine->meetings;
   current = running = next;
   machine->caller.switch_to(next->fiber);
   current = running = nullptr;
@@ -192,6 +194,7 @@ void run_some() {
 
 void block(Wait why, const char* doing, Pc pc) {
   Thread& t = *current;
+  if (why != Wait::mates) ++machine->meetings;
   t.wait = why;
   t.doing = doing;
   t.pc = pc;
