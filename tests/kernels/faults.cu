@@ -50,7 +50,8 @@ __global__ void asserts(int* A) {
 }
 
 __global__ void trap(int* A) {
-  if (A[0] == 0) __builtin_trap();  // @trap
+  if (A[0] == 0)
+    __builtin_trap();  // @trap
 }
 
 __global__ void throws(int* A) {
