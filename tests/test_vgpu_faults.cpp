@@ -90,7 +90,7 @@ TEST_CASE("What would kill the program is a report", "[vgpu]") {
            Case{"null_call", "[fault] call of a null pointer", first, "call", "function"},
            Case{"wild_call", "[fault] jump to address 0x", first, "call", "there is no code"},
            Case{"copy", "[fault] access of address", first, "copy", "a pointer or an index is wrong"},
-           Case{"asserts", "[fault] abort", "thread 3 (warp 0, lane 3) of CTA (1,0,0)", "asserts", "an assert"},
+           Case{"aborts", "[fault] abort", "thread 3 (warp 0, lane 3) of CTA (1,0,0)", "aborts", "a library's check"},
            Case{"trap", "[fault] trap", first, "trap", "__builtin_trap()"},
        }) {
     INFO(c.kernel);
@@ -136,7 +136,7 @@ TEST_CASE("The host's handlers of signals are back after a run, a fault or a sto
   CHECK(in_child([&] {
           const std::string before = handlers();
           Run run(impatient());
-          for (const char* kernel : {"ends", "division", "recursion", "spins", "asserts"}) {
+          for (const char* kernel : {"ends", "division", "recursion", "spins", "aborts"}) {
             run(kernel);
             if (handlers() != before) return kernel + (" leaves " + handlers());
           }
@@ -186,7 +186,7 @@ TEST_CASE("Machines on several threads of the host have faults of their own", "[
   CHECK(in_child([] {
           std::array<std::string, 4> said;
           std::array<std::thread, 4> threads;
-          const std::array kernels{"recursion", "division", "asserts", "spins"};
+          const std::array kernels{"recursion", "division", "aborts", "spins"};
           for (std::size_t i = 0; i < 4; ++i)
             threads[i] = std::thread([&, i] {
               for (int times = 0; times < 3; ++times) said[i] = Run(impatient())(kernels[i]);

@@ -1,5 +1,5 @@
 // What would kill the program becomes a report where a CUDA thread did it: a full stack, a division by zero, a call of
-// nothing, an assert, an exception; and what would never end: a loop that meets nobody.
+// nothing, an abort, an exception; and what would never end: a loop that meets nobody.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -105,7 +105,7 @@ Words words_of(const siginfo_t& info, Pc pc) {
     case SIGFPE:
       return {"fault", "integer division by zero", "a GPU goes on with some number: look at the divisor first"};
     case SIGABRT:
-      return {"fault", "abort", "an assert does not hold, or a library's check; what it says is on standard error"};
+      return {"fault", "abort", "abort(), or a library's check; what it says is on standard error"};
     case SIGILL: return {"fault", "trap", "__builtin_trap(), or a jump to what is no code"};
     default: return words_of_access(info, pc);
   }
