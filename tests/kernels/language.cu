@@ -193,6 +193,7 @@ __global__ void aggregated(unsigned* words) {
     begin = __shfl_sync(mask, begin, first);
     words[1 + begin + static_cast<unsigned>(__popc(mask & ((1u << lane) - 1)))] = 1;
   }
+  __syncthreads();  // until here the other lanes are there, too
 }
 bool run_aggregated(const Memory& m) {
   launch(aggregated, 2, 64, 0, m.words);
@@ -500,6 +501,9 @@ __global__ void half_at_once(int* A) {
   auto* halves = reinterpret_cast<half*>(A);
   halves[threadIdx.x / 33] = __hadd(half(1.f), half(2.f));  // @half_at_once
 }
+__global__ void three_off(int* A) {
+  *reinterpret_cast<float3*>(reinterpret_cast<char*>(A) + 2) = make_float3(1, 2, 3);  // @three_off
+}
 __global__ void double_off(int* A) {
   *reinterpret_cast<double2*>(A + 2) = make_double2(1, 2);  // @double_off
 }
@@ -544,6 +548,8 @@ constexpr Wrong wrong[] = {
      [](const Tensors& t) { launch(three_at_once, 1, 64, 0, t.A); }},
     {"a half that a function returns", 75, "race", "write of A, byte; @half_at_once",
      [](const Tensors& t) { launch(half_at_once, 1, 33, 0, t.A); }},
+    {"a float3 at 2 bytes", 75, "alignment", "write of 4 bytes; no multiple of 4; @three_off",
+     [](const Tensors& t) { launch(three_off, 1, 1, 0, t.A); }},
     {"a double2 at 8 bytes", 75, "alignment", "write of 16 bytes; no multiple of 16; @double_off",
      [](const Tensors& t) { launch(double_off, 1, 1, 0, t.A); }},
     {"a uchar4 at 2 bytes", 75, "alignment", "read of 4 bytes; no multiple of 4; @bytes_off",

@@ -55,8 +55,6 @@ IS(max(static_cast<short>(3), static_cast<short>(4)), 4)
 IS(max(1.f, not_a_number), 1.f)
 IS(min(not_a_number, 1.f), 1.f)
 IS(max(not_a_number, not_a_number), not_a_number)
-IS(max(-0.f, 0.f), 0.f)
-IS(min(0.f, -0.f), -0.f)
 IS(max(0.5f, 0.25), 0.5)
 IS(min(0.5, 0.25f), 0.25)
 
