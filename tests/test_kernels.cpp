@@ -126,16 +126,20 @@ TEST_CASE("the first two stages move what they move on the CPU where a tile is a
 
 namespace {
 
-/// Of a processor, for stage 03's kernel on one head, d = 64, with all checks.
+/// Of a processor, for stage 03's kernel on one head, d = 64, with all checks: the least of two, since whatever else
+/// runs here only adds to it.
 double seconds_of_a_head(Index N, bool causal) {
   Inputs in = draw_inputs({1, 1, 1, N, N, 64, 64}, Format::fp16, 0);
   Options o;
   o.causal = causal;
   const cuda::Kernels kernels = on_virtual_gpu(find_stage("03"));
   const cuda::OnDevice memory(*kernels.device, in, o, cuda::tensors_of({kernels.forward}, false));
-  const double start = processor_seconds();
-  kernels.device->run(*kernels.forward, memory.problem(), 1);
-  const double took = processor_seconds() - start;
+  double took = INFINITY;
+  for (int times = 0; times < 2; ++times) {
+    const double start = processor_seconds();
+    kernels.device->run(*kernels.forward, memory.problem(), 1);
+    took = std::min(took, processor_seconds() - start);
+  }
   REQUIRE(reports(kernels) == "");
   std::printf("03 on the virtual GPU, one head, all checks: N = %d%s %.2f s\n", static_cast<int>(N),
               causal ? " causal" : "", took);

@@ -187,12 +187,13 @@ void touch_smem_async(std::size_t at, std::size_t bytes, std::uint32_t group, Pc
 
 void touch_source_async(const void* from, std::size_t bytes, std::uint32_t group, Pc pc) {
   Thread& t = *current;
-  Allocation* a = machine->global.find(from);
-  if (!a)
+  if (static_cast<std::size_t>(static_cast<const std::byte*>(from) - t.cta->smem) < t.cta->smem_bytes)
     report("bounds",
-           fmt::format("cp.async by {}\n      reads what is no global memory, from where alone it copies", here(t, pc)),
+           fmt::format("cp.async by {}\n      reads shared memory: it copies from global memory alone", here(t, pc)),
            where(pc), true);
   access(from, bytes, Way::read, pc, "cp.async", 1);
+  Allocation* a = machine->global.find(from);
+  if (!a) return;
   if (!machine->config.checks) return;
   const auto at = static_cast<std::size_t>(static_cast<const std::byte*>(from) - a->data);
   const Epoch e = async_epoch(t, Way::read, group, pc);

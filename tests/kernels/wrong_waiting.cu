@@ -121,7 +121,7 @@ const Wrong kernels[] = {
     {"a source that another changes", 80, "race",
      "write; of A; asynchronous read; cp.async of thread; at @source_changed_by_another",
      [](T t) { launch(source_changed_by_another, 1, 32, smem, t.A, t.B); }},
-    {"a source in shared memory", 80, "bounds", "cp.async; at @source_in_shared_memory; no global memory",
+    {"a source in shared memory", 80, "bounds", "cp.async; at @source_in_shared_memory; reads shared memory",
      [](T t) { launch(source_in_shared_memory, 1, 32, smem, t.B); }},
     {"a barrier of a warp that left", 75, "deadlock", "threads 0-95: bar.sync at @barrier_of_a_warp_that_left",
      [](T t) { launch(barrier_of_a_warp_that_left, 1, 128, 0, t.A); }},

@@ -136,7 +136,8 @@ inline std::string in_child(const std::function<std::string()>& test, unsigned s
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  if (!WIFSIGNALED(status)) return said;
+  if (WIFEXITED(status))
+    return WEXITSTATUS(status) == 0 ? said : "ends with status " + std::to_string(WEXITSTATUS(status));
   return WTERMSIG(status) == SIGALRM ? "hangs" : std::string("crashes: ") + strsignal(WTERMSIG(status));
 }
 
