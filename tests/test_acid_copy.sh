@@ -6,7 +6,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-tar -C "$root" --exclude=./build --exclude=./.git -cf - . | tar -C "$work" -xf -
+tar -C "$root" --exclude=./build --exclude=./.git --exclude=./.venv-notebooks -cf - . | tar -C "$work" -xf -
 cp -r "$work/stages/03_online_softmax" "$work/stages/09_copied_softmax"
 sed -i 's/flash::online_softmax/flash::copied_softmax/' "$work/stages/09_copied_softmax/forward.hpp"
 

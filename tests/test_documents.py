@@ -15,7 +15,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 APP = os.environ.get("FLASH_APP", str(ROOT / "build/cpu/flashsteps-app"))
 DOCUMENTS = sorted(
-    path for path in ROOT.rglob("*.md") if not {"build", ".git"} & set(path.relative_to(ROOT).parts)
+    path for path in ROOT.rglob("*.md") if not {"build", ".git", ".venv-notebooks"} & set(path.relative_to(ROOT).parts)
 )
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PART = re.compile(r"^<!-- (\S+) -->\n```cpp\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -1,0 +1,84 @@
+"""The Jupyter kernel. A piece that does not compile, throws, aborts or is interrupted ends its cell with an error."""
+import json
+import re
+
+from ipykernel.kernelbase import Kernel
+
+from . import cells
+from .interpreter import Interpreter, words_of_signal
+from .output import Output
+
+_COMPILATION_FAILED = re.compile(r"^compilation failed(?:: | with )(.*)", re.MULTILINE | re.DOTALL)
+
+
+class ClingKernel(Kernel):
+    implementation, implementation_version = "cling", "1"
+    banner = "C++20 (Cling)"
+    language_info = {
+        "name": "c++",
+        "version": "20",
+        "mimetype": "text/x-c++src",
+        "codemirror_mode": "text/x-c++src",
+        "file_extension": ".cpp",
+        "pygments_lexer": "cpp",
+    }
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self._request, self._silent = None, False
+        self._output = Output(self._send_text, self._send_shown)
+        self._output.start()
+        self._interpreter = Interpreter()
+
+    def do_execute(self, code, silent, store_history=True, user_expressions=None, allow_stdin=False, **_):
+        self._request, self._silent = self.get_parent(), silent
+        self._output.errors.clear()
+        source = f"cell[{self.execution_count}]"
+        outcome, piece = Interpreter.DONE, None
+        for piece in cells.pieces(code):
+            outcome = self._interpreter.run(piece, source)
+            if outcome != Interpreter.DONE:
+                break
+        self._output.sync()
+        reply = {"execution_count": self.execution_count}
+        if outcome == Interpreter.DONE:
+            return {**reply, "status": "ok", "payload": [], "user_expressions": {}}
+        name, value = self._error(outcome, "".join(self._output.errors))
+        where = f"{source}, in what begins in line {piece.line}:"
+        error = {"ename": name, "evalue": value, "traceback": [f"\x1b[31m{name}\x1b[0m: {value}", where, piece.text[:400]]}
+        self._send("error", error)
+        return {**reply, "status": "error", **error}
+
+    def do_is_complete(self, code):
+        return {"status": "incomplete", "indent": "  "} if cells.is_open(code) else {"status": "complete"}
+
+    def _error(self, outcome, errors):
+        """What it is called, and what it says."""
+        if outcome == Interpreter.BY_SIGNAL + 2:
+            return "KeyboardInterrupt", "stopped"
+        if outcome > Interpreter.BY_SIGNAL:
+            return "Signal", words_of_signal(outcome)
+        if outcome == Interpreter.UNBALANCED:
+            return "CompileError", "a bracket is open"
+        if thrown := _COMPILATION_FAILED.search(errors):
+            return "Exception", thrown.group(1).strip()
+        said = re.search(r"(?:error|unresolved)[^\n]*", errors)
+        return "CompileError", said.group() if said else "see what the compiler says above"
+
+    def _send(self, kind, content):
+        if not self._silent:
+            self.session.send(self.iopub_socket, kind, content, parent=self._request, ident=self._topic(kind))
+
+    def _send_text(self, name, text):
+        if name == "stderr":
+            text = re.sub(r"^compilation failed(: .*| with unknown error)\n?", "", text, flags=re.MULTILINE | re.DOTALL)
+        else:
+            text = re.sub(r"^\(nb::\w+( &)?\) \n", "", text, flags=re.MULTILINE)  # Cling names a shown value's type
+        if text:
+            self._send("stream", {"name": name, "text": text})
+
+    def _send_shown(self, mime, data):
+        if mime == "clear":
+            return self._send("clear_output", {"wait": True})
+        bundle = json.loads(data) if mime == "bundle" else {mime: data}
+        self._send("display_data", {"data": bundle, "metadata": {}, "transient": {}})
