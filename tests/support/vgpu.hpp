@@ -113,7 +113,7 @@ inline std::string all_reports(const gpu::Machine& machine) {
 }
 
 /// Runs a test in a process of its own, since it may crash or hang; what it returns, or what became of it.
-inline std::string in_child(const std::function<std::string()>& test, unsigned seconds = 60) {
+inline std::string in_child(const std::function<std::string()>& test, unsigned seconds = FLASH_SANITIZED ? 600 : 60) {
   int ends[2];
   if (pipe(ends) != 0) throw std::runtime_error("no pipe");
   const pid_t child = fork();
