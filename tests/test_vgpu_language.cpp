@@ -4,11 +4,10 @@
 
 #include "tests/catch.hpp"
 #include "tests/kernels/language.hpp"
-#include "tests/support/vgpu.hpp"
+#include "tests/support/kernel_cases.hpp"
 
 using namespace flash;
 using gpu::Config;
-using gpu::Contents;
 using gpu::Machine;
 
 namespace {
@@ -16,22 +15,6 @@ namespace {
 const LanguageKernels& language() {
   static const KernelFile file = KernelFile::built("language");
   return *file.symbol<const LanguageKernels>("flash_language");
-}
-
-template <class T>
-T* allocate(Machine& machine, const char* name, std::size_t count, Contents contents = Contents::given) {
-  return static_cast<T*>(machine.allocate(name, count * sizeof(T), contents));
-}
-
-/// What is wrong with a run of a right kernel, or nothing.
-std::string run(Machine& machine, const Right& kernel) {
-  const Memory memory{allocate<float>(machine, "x", Memory::size),
-                      allocate<float>(machine, "y", Memory::size, Contents::undefined),
-                      allocate<unsigned>(machine, "words", Memory::size)};
-  for (int i = 0; i < Memory::size; ++i) memory.x[i] = static_cast<float>(i % 13);
-  bool right = false;
-  machine.run([&] { right = kernel.run(memory); });
-  return all_reports(machine) + (right ? "" : "wrong numbers");
 }
 
 /// "@here" as the file and line that ends in "// @here".
@@ -44,8 +27,7 @@ std::string check(const Wrong& kernel) {
   Config config;
   config.arch = kernel.arch;
   Machine machine(config);
-  const Tensors tensors{allocate<int>(machine, "A", 1024), allocate<int>(machine, "B", 1024),
-                        allocate<int>(machine, "U", 1024, Contents::undefined)};
+  const Tensors tensors = allocate_tensors(machine);
   machine.run([&] { kernel.launch(tensors); });
   std::string why = "no report\n";
   for (const gpu::Report& report : machine.reports()) {

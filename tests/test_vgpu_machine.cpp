@@ -5,22 +5,14 @@
 #include <vector>
 
 #include "tests/catch.hpp"
-#include "tests/kernels/right.hpp"
-#include "tests/kernels/wrong.hpp"
-#include "tests/support/vgpu.hpp"
+#include "tests/support/kernel_cases.hpp"
 
 using namespace flash;
 using gpu::Completion;
 using gpu::Config;
-using gpu::Contents;
 using gpu::Machine;
 
 namespace {
-
-template <class T>
-T* allocate(Machine& machine, const char* name, std::size_t count, Contents contents = Contents::given) {
-  return static_cast<T*>(machine.allocate(name, count * sizeof(T), contents));
-}
 
 /// What is wrong with a run of a right kernel, or nothing.
 std::string run(const Right& kernel, Completion completion, std::uint64_t seed) {
@@ -29,13 +21,7 @@ std::string run(const Right& kernel, Completion completion, std::uint64_t seed) 
   config.completion = completion;
   config.seed = seed;
   Machine machine(config);
-  const Memory memory{allocate<float>(machine, "x", Memory::size),
-                      allocate<float>(machine, "y", Memory::size, Contents::undefined),
-                      allocate<unsigned>(machine, "words", Memory::size)};
-  for (int i = 0; i < Memory::size; ++i) memory.x[i] = static_cast<float>(i % 13);
-  bool right = false;
-  machine.run([&] { right = kernel.run(memory); });
-  return all_reports(machine) + (right || !machine.reports().empty() ? "" : "wrong numbers");
+  return flash::run(machine, kernel);
 }
 
 void check_silence(const char* name, std::uint64_t seeds) {
@@ -90,8 +76,7 @@ std::string check(const Wrong& kernel, const char* name, std::uint64_t seed, Com
   config.seed = seed;
   config.completion = completion;
   Machine machine(config);
-  const Tensors tensors{allocate<int>(machine, "A", 1024), allocate<int>(machine, "B", 1024),
-                        allocate<int>(machine, "U", 1024, Contents::undefined)};
+  const Tensors tensors = allocate_tensors(machine);
   machine.run([&] { kernel.launch(tensors); });
   std::string why = "no report of this kind";
   for (const gpu::Report& report : machine.reports()) {
@@ -157,8 +142,7 @@ TEST_CASE("A report is made once for each place, and most_reports bounds them", 
     Config config;
     config.most_reports = most;
     Machine machine(config);
-    const Tensors tensors{allocate<int>(machine, "A", 1024), allocate<int>(machine, "B", 1024),
-                          allocate<int>(machine, "U", 1024, Contents::undefined)};
+    const Tensors tensors = allocate_tensors(machine);
     machine.run([&] {
       for (const Wrong& kernel : *file.symbol<const WrongKernels>("flash_wrong"))
         if (kernel.name == std::string("a tensor that nobody wrote") ||
@@ -182,8 +166,7 @@ TEST_CASE("Without checks nothing but what a GPU would not survive is reported",
     config.arch = kernel.arch;
     config.checks = false;
     Machine machine(config);
-    const Tensors tensors{allocate<int>(machine, "A", 1024), allocate<int>(machine, "B", 1024),
-                          allocate<int>(machine, "U", 1024, Contents::undefined)};
+    const Tensors tensors = allocate_tensors(machine);
     machine.run([&] { kernel.launch(tensors); });
     CHECK(machine.reports().empty() == checked);
   }

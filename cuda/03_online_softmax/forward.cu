@@ -10,7 +10,7 @@ namespace flash::cuda::online_softmax {
 // Four warps, each of which makes a quarter of the tile's columns: [Br,Bc/4] of S and [Br,d/4] of O. So they split the
 // keys: a row's maximum, its sum and P meet in shared memory. (FlashAttention-1 did so, too, and summed partial O's.)
 // S takes Br·Bc/128 registers of a thread, O Br·d/128, what is on its way to shared memory (Bc + Br/2)·d/128; with all
-// else about 128: four CTAs to an SM. K, V and the rest fit Turing's 64 KiB once, an sm_80's three times, an sm_90's four.
+// else about 128: four CTAs to an SM. By shared memory it is one on Turing, three on an sm_80, four on an sm_90.
 // A tile takes 4·Br·Bc·d FLOPs and moves 10·Br·d + 16·Br bytes (Q; O_acc, l, m both ways),
 // 2·Br·d less where O is stored for good, a new K and V 4·Bc·d more.
 constexpr int Br = 32;

@@ -11,7 +11,7 @@ namespace flash::cuda::recomputed_backward {
 // through shared memory, where the products find them transposed (dV, dK) and made by other warps (dQ).
 // dK and dV stay in registers over the inner loop, Bc·d/256 of a thread each; S, P and dP take Br·Bc/256 each, dQ twice
 // Br·d/256, Q, O and dO of the next tile Br·d/512 each: one CTA fills an SM.
-// A tile takes 10·Br·Bc·d FLOPs and moves 14·Br·d + 4·Br bytes (Q, O, dO, LSE; dQ both ways), the K, V, dK, dV of a column 8·Bc·d.
+// A tile takes 10·Br·Bc·d FLOPs and moves 14·Br·d + 4·Br bytes (Q, O, dO, LSE; dQ both ways), K to dV 8·Bc·d a column.
 template <int d>
 constexpr int Br = 4096 / d;
 constexpr int Bc = 64;

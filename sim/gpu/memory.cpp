@@ -193,8 +193,7 @@ void touch_source_async(const void* from, std::size_t bytes, std::uint32_t group
            where(pc), true);
   access(from, bytes, Way::read, pc, "cp.async", 1);
   Allocation* a = machine->global.find(from);
-  if (!a) return;
-  if (!machine->config.checks) return;
+  if (!a || !machine->config.checks) return;
   const auto at = static_cast<std::size_t>(static_cast<const std::byte*>(from) - a->data);
   const Epoch e = async_epoch(t, Way::read, group, pc);
   if (const Epoch then = a->shadow.conflict({at, bytes, e}, t.clock, machine->launch->first_cta))

@@ -4,17 +4,10 @@
 #include <cstring>
 #include <type_traits>
 
-#include "cuda/ptx/ptx.hpp"
+#include "tests/kernels/launch.hpp"
 #include "tests/kernels/language.hpp"
 
-namespace ptx = flash::ptx;
-
 namespace {
-
-template <class... Parameters, class... Arguments>
-void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t smem, Arguments... arguments) {
-  ptx::launch("a kernel of the language", kernel, grid, block, smem, nullptr, arguments...);
-}
 
 using Word = unsigned long long;
 

@@ -1,15 +1,8 @@
 // The kernels of right.hpp, each with its check.
-#include "cuda/ptx/ptx.hpp"
+#include "tests/kernels/launch.hpp"
 #include "tests/kernels/right.hpp"
 
-namespace ptx = flash::ptx;
-
 namespace {
-
-template <class... Parameters, class... Arguments>
-void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t smem, Arguments... arguments) {
-  ptx::launch("a right kernel", kernel, grid, block, smem, nullptr, arguments...);
-}
 
 float x_at(int i) { return static_cast<float>(i % 13); }
 

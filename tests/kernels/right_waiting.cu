@@ -1,15 +1,8 @@
 // More kernels of right.hpp: flags, fences and waiting; structs with padding.
-#include "cuda/ptx/ptx.hpp"
+#include "tests/kernels/launch.hpp"
 #include "tests/kernels/right.hpp"
 
-namespace ptx = flash::ptx;
-
 namespace {
-
-template <class... Parameters, class... Arguments>
-void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t smem, Arguments... arguments) {
-  ptx::launch("a right kernel", kernel, grid, block, smem, nullptr, arguments...);
-}
 
 /// The value that ended the wait is the last one read from the flag.
 __global__ void flag_read_once(float* y, volatile unsigned* flag) {

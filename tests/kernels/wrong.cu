@@ -1,15 +1,8 @@
 // The kernels of wrong.hpp; the table at the end holds what their reports must say.
-#include "cuda/ptx/ptx.hpp"
+#include "tests/kernels/launch.hpp"
 #include "tests/kernels/wrong.hpp"
 
-namespace ptx = flash::ptx;
-
 namespace {
-
-template <class... Parameters, class... Arguments>
-void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t smem, Arguments... arguments) {
-  ptx::launch("a wrong kernel", kernel, grid, block, smem, nullptr, arguments...);
-}
 
 struct Words {
   alignas(16) int x[256];

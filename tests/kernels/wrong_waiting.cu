@@ -1,15 +1,8 @@
 // More kernels of wrong.hpp: flags, atomics and copies whose source changes.
-#include "cuda/ptx/ptx.hpp"
+#include "tests/kernels/launch.hpp"
 #include "tests/kernels/wrong.hpp"
 
-namespace ptx = flash::ptx;
-
 namespace {
-
-template <class... Parameters, class... Arguments>
-void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t smem, Arguments... arguments) {
-  ptx::launch("a wrong kernel", kernel, grid, block, smem, nullptr, arguments...);
-}
 
 struct Words {
   alignas(16) int x[256];
