@@ -17,9 +17,10 @@ vgpu() {
   # takes the calls. Nothing but the module's flash_… symbol is visible, so that no instrumented inline function replaces
   # one of the program's own. -O0: loads, stores, lines and locals are the source's, for counts and for a debugger, and
   # a float4 is one access of 16 bytes. -fstack-check: a function that has no room left in its thread's local memory
-  # stops where it begins, 4 KiB before it would, and not in the virtual GPU's functions that it calls.
+  # stops where it begins, 4 KiB before it would, and not in the virtual GPU's functions that it calls. -fno-plt: a
+  # thread interrupted anywhere in its kernel is on a line; entries of a linkage table have none.
   local instrumented=(-fsanitize=thread --param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1
-    -fvisibility=hidden -fno-stack-clash-protection -fstack-check)
+    -fvisibility=hidden -fno-stack-clash-protection -fstack-check -fno-plt)
   if [[ $("$CXX" --version) == *clang* ]]; then
     echo "$source: $CXX is clang, which takes a kernel's vector accesses apart: set CXX to g++ 12 or newer" >&2
     exit 1
