@@ -27,12 +27,12 @@ struct Outline {
 struct Matrix {
   std::string title;  ///< above it: "S = scale·QKᵀ"
   Index rows = 0, cols = 0;
-  std::vector<double> values;          ///< row-major; empty: cells without numbers or colours
-  std::vector<bool> masked;            ///< hatched, whatever their value; empty: none
-  std::vector<bool> unknown;           ///< nobody wrote them: empty, with a dot; empty: none
-  std::vector<std::string> texts;      ///< in place of the numbers; empty: numbers, where the cells have room
+  std::vector<double> values{};        ///< row-major; empty: cells without numbers or colours
+  std::vector<bool> masked{};          ///< hatched, whatever their value; empty: none
+  std::vector<bool> unknown{};         ///< nobody wrote them: empty, with a dot; empty: none
+  std::vector<std::string> texts{};    ///< in place of the numbers; empty: numbers, where the cells have room
   Index tile_rows = 0, tile_cols = 0;  ///< lines between tiles; 0: none
-  std::vector<Outline> outlines;
+  std::vector<Outline> outlines{};
   Index first_row = 0, first_col = 0;  ///< what rows and columns at the margins count from
   double largest = 0;                  ///< of the colours, at full strength; 0: the largest finite |value|
 };
