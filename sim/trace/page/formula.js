@@ -26,6 +26,15 @@ class Formulas {
     }
   }
 
+  /** The live tiles that the step's statement names: what it reads. */
+  operandsOf(step) {
+    if (step.do !== "compute" || !step.at) return [];
+    const live = this.#live(this.replay.at(step.index), step), found = new Set();
+    for (const name of sourceOf(this.trace, step).match(/[A-Za-z_]\w*/g) ?? [])
+      for (const candidate of tileNames(name)) if (live.get(candidate)?.values) found.add(live.get(candidate));
+    return [...found];
+  }
+
   #filled(step) {
     const v = step.values[0];
     return { statement: sourceOf(this.trace, step), sym: () => shown(v), value: () => term(v, 0, shown(v)) };
