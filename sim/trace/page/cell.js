@@ -126,7 +126,7 @@ class CellPane {
     const value = formula.value(i, j), traced = step.values[i * nc + j];
     const differs = agrees(value, traced) ? "" : `<p class="warn">The formula gives ${shown(value.v, 7)}; the trace holds ${shown(traced, 7)}.</p>`;
     const name = `${escaped(step.name)}<sub>${cell.i}${step.cols[1] - step.cols[0] > 1 || isOverBoth(step.name) ? `,${cell.j}` : ""}</sub>`;
-    const html = `${by}<p class="formula">${name} = ${formula.sym(i, j)}<br>&nbsp;= ${value.n}<br>&nbsp;= <b>${shown(traced, 6)}</b></p>${differs}`;
+    const html = `${by}<p class="formula">${name} = ${formula.sym(i, j)}${value.n === formula.sym(i, j) ? "" : `<br>&nbsp;= ${value.n}`}<br>&nbsp;= <b>${shown(traced, 6)}</b></p>${differs}`;
     const sources = value.cells.map(({ tile, i, j }) => ({ name: tile.name, i: i + tile.rows[0], j: j + tile.cols[0] }));
     return { html, sources };
   }

@@ -7,7 +7,6 @@ class Controls {
     this.app = app;
     this.breakForm = new BreakForm(app, byId("break-form"));
     this.help = new Help(byId("help"));
-    byId("legend").innerHTML = legendHtml();
     const on = (id, f) => (byId(id).onclick = f);
     on("first", () => app.moveTo(app.active, 0, true));
     on("tile-back", () => this.#tile(-1));
@@ -29,7 +28,7 @@ class Controls {
     byId("slider").onchange = (e) => app.moveTo(app.active, Number(e.target.value), true);
     byId("step").onchange = (e) => app.moveTo(app.active, Number(e.target.value), true);
     byId("chapter").onchange = (e) => app.moveTo(app.active, Number(e.target.value), true);
-    byId("row").onchange = (e) => app.active.choose({ row: Math.max(0, Math.min(app.active.trace.problem.n_q - 1, Number(e.target.value) || 0)) });
+    byId("row").onchange = (e) => app.active.choose({ chosenRow: Math.max(0, Math.min(app.active.trace.problem.n_q - 1, Number(e.target.value) || 0)) });
     byId("head").onchange = (e) => this.#chooseHead(e.target.value);
     for (const tab of ["code", "row", "cell"]) on(`tab-${tab}`, () => app.setTab(tab));
     document.addEventListener("keydown", (e) => this.#onKey(e));
@@ -120,8 +119,7 @@ class Controls {
   play(isOn) {
     clearInterval(this.timer);
     this.timer = isOn ? setInterval(() => this.#tick(), 500) : null;
-    byId("play").textContent = isOn ? "❚❚" : "▶";
-    byId("play").setAttribute("aria-label", isOn ? "Pause" : "Play");
+    byId("play").textContent = isOn ? "pause" : "play";
   }
 
   #tick() {
@@ -165,7 +163,7 @@ class Controls {
   }
 
   #actions() {
-    const { app } = this, view = app.active, row = (by) => view.choose({ row: Math.max(0, Math.min(view.trace.problem.n_q - 1, view.row + by)) });
+    const { app } = this, view = app.active, row = (by) => view.choose({ chosenRow: Math.max(0, Math.min(view.trace.problem.n_q - 1, view.row + by)) });
     const end = () => app.moveTo(view, view.trace.length, true), start = () => app.moveTo(view, 0, true);
     return {
       " ": (way) => this.#step(way), ArrowRight: () => this.#step(1), ArrowLeft: () => this.#step(-1),

@@ -25,7 +25,7 @@ function columnNames(trace) {
   return names.filter((n) => n !== "slopes" && n !== "mask");
 }
 
-const gap = 26, labelHeight = 15, stripe = { min: 9, max: 46 };
+const gap = 26, labelHeight = 15, stripe = { min: 12, max: 46, gap: 15 };
 
 /**
  * @param withGradients the lower two bands, too
@@ -61,7 +61,7 @@ function laidOut(trace, width, height, withGradients) {
   }
   columns.forEach((name, k) => {
     const band = withGradients && inBackward(name) ? 2 : 1;
-    slots.set(name, { name, x: left - gap + 14 + k * (stripeWidth + 8), y: y[band], w: stripeWidth, h: nq * n, rows: nq, cols: 1,
+    slots.set(name, { name, x: left - gap + 14 + k * (stripeWidth + stripe.gap), y: y[band], w: stripeWidth, h: nq * n, rows: nq, cols: 1,
                       cw: stripeWidth, ch: n, turned: false, isColumn: true });
   });
   return slots;
@@ -71,7 +71,7 @@ function laidOut(trace, width, height, withGradients) {
 function cellSizes(width, height, nk, channels, rows, channelRows, stripes) {
   for (let n = 46; n > 0.5; n -= n > 6 ? 1 : 0.25) {
     const forChannels = Math.min(
-      (width - 2 * nk * n - stripes * (Math.max(stripe.min, Math.min(stripe.max, n)) + 8)) / channels,
+      (width - 2 * nk * n - stripes * (Math.max(stripe.min, Math.min(stripe.max, n)) + stripe.gap)) / channels,
       (height - rows * n) / channelRows);
     const c = Math.min(forChannels, Math.max(n, 6));
     if (c >= Math.min(n, Math.max(1, 0.4 * n))) return { n, c: c > 6 ? Math.floor(c) : c };

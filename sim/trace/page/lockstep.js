@@ -32,10 +32,10 @@ function partnerCount(leader, count, other) {
 function drawDifference(root, [a, b]) {
   const [x, y] = [a, b].map((view) => view.replay.at(view.count).counts);
   const rows = [["HBM read", (c) => c.read + c.rmw], ["HBM written", (c) => c.written + c.rmw], ["HBM bytes", (c) => c.bytes],
-                ["SRAM traffic", (c) => c.sram[0] + c.sram[1]], ["FLOPs in products", (c) => c.flops[0]], ["exp", (c) => c.flops[1]], ["peak SRAM, bytes", (c) => c.peak]];
-  const difference = (p, q) => (q === p ? "equal" : `${q > p ? "+" : "−"}${grouped(Math.abs(q - p))}`);
-  const line = ([name, f]) => `<tr><th scope="row">${name}</th><td>${grouped(f(x))}</td><td>${grouped(f(y))}</td><td><b>${difference(f(x), f(y))}</b></td></tr>`;
+    ["SRAM traffic", (c) => c.sram[0] + c.sram[1]], ["FLOPs in products", (c) => c.flops[0]], ["exp", (c) => c.flops[1]], ["peak SRAM, bytes", (c) => c.peak]];
+  const difference = (p, q) => (q === p ? "equal" : `<b>${q > p ? "+" : "−"}${grouped(Math.abs(q - p))}</b>`);
+  const line = (title, f) => `<tr><th scope="row">${title}</th>${rows.map(([, of]) => `<td>${f(of(x), of(y))}</td>`).join("")}</tr>`;
   root.innerHTML = `<table><caption class="muted">Both so far; elements where not bytes. The difference is right minus left.</caption>
-    <thead><tr><td></td><th scope="col">${escaped(a.trace.title)}</th><th scope="col">${escaped(b.trace.title)}</th><th scope="col">difference</th></tr></thead>
-    <tbody>${rows.map(line).join("")}</tbody></table>`;
+    <thead><tr><td></td>${rows.map(([name]) => `<th scope="col">${name}</th>`).join("")}</tr></thead>
+    <tbody>${line(escaped(a.trace.title), grouped)}${line(escaped(b.trace.title), (_, q) => grouped(q))}${line("difference", difference)}</tbody></table>`;
 }

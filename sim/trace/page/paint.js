@@ -13,7 +13,7 @@ class Palette {
     });
     this.hatches = {
       masked: hatch(this.muted, 5, [[0, 5, 5, 0]]), stale: hatch(this.ink, 9, [[0, 0, 9, 9]]),
-      gone: hatch(this.muted, 8, [[0, 0, 8, 8], [0, 8, 8, 0]]), empty: hatch(this.line, 6, [], 1.2),
+      gone: hatch(this.line, 8, [[0, 0, 8, 8], [0, 8, 8, 0]]), empty: hatch(this.line, 6, [], 1.2),
     };
   }
 
@@ -85,7 +85,7 @@ function paintCells(g, { x, y, cw, ch, rows, cols }, colorOf) {
 
 /** Numbers in cells that are large enough to hold them. */
 function paintNumbers(g, { x, y, cw, ch, rows, cols }, valueOf, colorOf, palette) {
-  if (cw < 30 || ch < 14) return;
+  if (cw < 26 || ch < 13) return;
   const digits = cw < 38 ? 2 : 3;
   g.font = `${Math.min(13, Math.floor(cw / 3.4), Math.floor(ch * 0.7))}px ${numberFont}`;
   g.textAlign = "center";
@@ -114,7 +114,7 @@ function paintGrid(g, { x, y, w, h, cw, ch, rows, cols }, color) {
   g.stroke();
 }
 
-/** A frame around a part, with a letter on its corner: solid or dashed, so that it is told apart without colour. */
+/** A frame around a part, with a letter at its right: solid or dashed, so that it is told apart without colour. */
 function paintFrame(g, { x, y, w, h }, { color, width = 2, dash = [], letter = "", paper }) {
   g.save();
   g.strokeStyle = color;
@@ -122,14 +122,13 @@ function paintFrame(g, { x, y, w, h }, { color, width = 2, dash = [], letter = "
   g.setLineDash(dash);
   g.strokeRect(x - width / 2, y - width / 2, w + width, h + width);
   if (letter) {
-    g.font = "700 10px system-ui, 'DejaVu Sans', sans-serif";
-    const wide = g.measureText(letter).width + 6;
     g.fillStyle = color;
-    g.fillRect(x - width, y - 12, wide, 12);
+    g.fillRect(x + w + width - 1, y - width, 13, 13);
     g.fillStyle = paper;
-    g.textAlign = "left";
+    g.font = "700 10px system-ui, 'DejaVu Sans', sans-serif";
+    g.textAlign = "center";
     g.textBaseline = "middle";
-    g.fillText(letter, x - width + 3, y - 5.5);
+    g.fillText(letter, x + w + width + 5.5, y - width + 7);
   }
   g.restore();
 }

@@ -15,7 +15,7 @@ function addressOf(app) {
   app.views.forEach((view, k) => {
     const suffix = k ? "2" : "";
     fields.set(`step${suffix}`, view.count);
-    if (view.row) fields.set(`row${suffix}`, view.row);
+    if (view.chosenRow !== null) fields.set(`row${suffix}`, view.chosenRow);
     if (view.cell) fields.set(`cell${suffix}`, cellText(view.cell));
     if (!view.followsHead) fields.set(`head${suffix}`, `${view.batch}.${view.head}`);
   });
@@ -37,10 +37,11 @@ function restoreFromAddress(app) {
     const get = (name) => fields.get(k ? `${name}2` : name);
     const { batch, heads, n_q: nq } = view.trace.problem;
     view.count = whole(get("step"), view.trace.length);
-    view.row = whole(get("row"), Math.max(0, nq - 1));
+    view.chosenRow = get("row") === null ? null : whole(get("row"), Math.max(0, nq - 1));
     view.cell = cellFrom(get("cell"));
     const head = get("head")?.match(/^(\d+)\.(\d+)$/);
     view.followsHead = !head;
+    if (k && app.isLocked && get("step") === null) view.count = partnerCount(app.views[0].trace, app.views[0].count, view.trace);
     if (head) (view.batch = whole(head[1], batch - 1)), (view.head = whole(head[2], heads - 1));
   });
 }

@@ -14,10 +14,24 @@ class Picture {
   prepare(state, now) {
     const { clientWidth: w, clientHeight: h } = this.canvas;
     Object.assign(this, now, { state });
-    const isBackward = this.trace.chapters[this.trace.chapterAt(state.count)]?.name.startsWith("backward");
-    this.shelfWidth = this.trace.isKernel ? Math.max(190, Math.round(w * 0.4)) : 0;
-    this.slots = laidOut(this.trace, w - this.shelfWidth, h, isBackward);
+    this.shelfWidth = this.#shelfWidth(w);
+    this.slots = laidOut(this.trace, w - this.shelfWidth, h, this.#isBackward(state.count));
     this.tilesOfSlot = this.#tilesBySlot();
+  }
+
+  #isBackward(count) {
+    return this.trace.chapters[this.trace.chapterAt(count)]?.name.startsWith("backward");
+  }
+
+  #shelfWidth(width) {
+    return this.trace.isKernel ? Math.max(190, Math.round(width * 0.4)) : 0;
+  }
+
+  /** The height that the picture takes at this width, if there is enough. */
+  heightFor(count, width, most) {
+    const slots = laidOut(this.trace, width - this.#shelfWidth(width), most, this.#isBackward(count));
+    const lowest = Math.max(...[...slots.values()].map((s) => s.y + s.h));
+    return this.trace.isKernel ? Math.max(lowest, Math.min(most, 260)) : lowest;
   }
 
   /** @param sources cells that the shown formula reads */
@@ -121,8 +135,11 @@ class Picture {
     g.fillStyle = this.palette.ink;
     g.textAlign = slot.isColumn ? "center" : "left";
     g.textBaseline = "alphabetic";
-    const text = slot.isColumn ? slot.name.replace("_", "′").replace("′new", "′").replace("′old", "°") : slot.name + (slot.turned ? "ᵀ" : "");
-    g.fillText(text, slot.isColumn ? slot.x + slot.w / 2 : slot.x, slot.y - 5);
+    if (!slot.isColumn) return g.fillText(slot.name + (slot.turned ? "ᵀ" : ""), slot.x, slot.y - 5);
+    const [name, suffix] = slot.name.split("_"), middle = slot.x + slot.w / 2;
+    g.fillText(name, middle, slot.y - (suffix ? 15 : 5));
+    g.font = "11px system-ui, 'DejaVu Sans', sans-serif";
+    if (suffix) g.fillText(suffix, middle, slot.y - 5);
   }
 
   /** Parts that were in SRAM, are there no more and never went to HBM. */

@@ -3,17 +3,19 @@
 class View {
   /** @param app is told of jumps and of what is chosen */
   constructor(app, trace, root, index) {
-    Object.assign(this, { app, trace, root, index, count: 0, row: 0, cell: null, followsHead: true, batch: 0, head: 0, sources: [] });
+    Object.assign(this, { app, trace, root, index, count: 0, chosenRow: null, cell: null, followsHead: true, batch: 0, head: 0, sources: [] });
     this.replay = new Replay(trace);
     this.past = new Replay(trace, this.replay.saved);
     this.formulas = new Formulas(trace, new Replay(trace, this.replay.saved));
     root.className = `view${trace.isKernel ? " kernel" : ""}`;
     root.setAttribute("aria-label", `${trace.title} on ${trace.isKernel ? "the virtual GPU" : "the CPU"}`);
     root.innerHTML = `<h2 class="view-title">${escaped(trace.title)}<span class="view-position"></span></h2>
-      <div class="picture-pane"><canvas class="picture" role="img" tabindex="-1"></canvas></div>
+      <div class="left"><div class="picture-pane"><canvas class="picture" role="img"></canvas><p class="legend" aria-hidden="true">${legendHtml()}</p></div>
       ${trace.isKernel ? '<div class="lanes-pane"></div>' : ""}
-      <div class="counters" role="region" aria-label="Counters" tabindex="0"></div><div class="code" id="code-${index}"></div>
-      <div class="row-pane" role="region" aria-label="The chosen row" tabindex="0"></div><div class="cell-pane" role="region" aria-label="How a cell is computed" tabindex="0"></div>`;
+      <div class="row-pane" role="region" aria-label="The chosen row" tabindex="0"></div>
+      <div class="counters" role="region" aria-label="Counters" tabindex="0"></div></div>
+      <div class="right"><div class="code" id="code-${index}"></div>
+      <div class="cell-pane" role="region" aria-label="How a cell is computed" tabindex="0"></div></div>`;
     const pane = (name) => root.querySelector(`.${name}`);
     this.picture = new Picture(trace, pane("picture"));
     this.code = new CodePane(trace, pane("code"), (file, line, isBack) => app.toLine(this, file, line, isBack));
@@ -34,6 +36,13 @@ class View {
     return this.count > 0 ? this.trace.steps[this.count - 1] : null;
   }
 
+  /** The chosen row; before one is chosen, the first row of the tile that is worked on. */
+  get row() {
+    if (this.chosenRow !== null || this.count === 0) return this.chosenRow ?? 0;
+    const { trace } = this, visit = trace.visits[trace.visitOf[this.count - 1]];
+    return Math.min(Math.max(0, visit.row) * (trace.tiles?.br ?? 0), Math.max(0, trace.problem.n_q - 1));
+  }
+
   /** The channel of O that the row pane shows: the chosen cell's. */
   get channel() {
     return this.cell && /^O$/.test(this.cell.name) ? this.cell.j : 0;
@@ -45,7 +54,7 @@ class View {
 
   choose(what) {
     Object.assign(this, what);
-    if (what.cell && /^(Q|O|S|P|dQ|dO|dS|dP|m|l|LSE|D)$/.test(what.cell.name) && what.cell.tile === undefined) this.row = what.cell.i;
+    if (what.cell && /^(Q|O|S|P|dQ|dO|dS|dP|m|l|LSE|D)$/.test(what.cell.name) && what.cell.tile === undefined) this.chosenRow = what.cell.i;
     this.app.changed(this);
   }
 
@@ -56,6 +65,7 @@ class View {
     const operands = step && !trace.isKernel ? this.formulas.operandsOf(step) : [];
     const visit = this.count > 0 ? trace.visits[trace.visitOf[this.count - 1]] : null;
     const now = { step, operands, visit, batch: this.batch, head: this.head, row: this.row, cell: this.cell, palette: this.app.palette };
+    this.#fitPicture();
     this.picture.prepare(state, now);
     this.picture.draw(this.cellPane.draw(state, this.picture));
     this.picture.canvas.setAttribute("aria-label", this.#pictureInWords(state));
@@ -64,6 +74,16 @@ class View {
     drawCounters(this.counters, trace, state);
     this.lanes?.draw(step);
     this.root.querySelector(".view-position").textContent = ` · step ${this.count} of ${trace.length}`;
+  }
+
+  /** The picture is as high as its width lets it be, and leaves at least a third of its column to what is below it. */
+  #fitPicture() {
+    const pane = this.picture.canvas.parentElement, column = pane.parentElement;
+    if (this.app.views.length > 1) return (pane.style.flex = "");
+    const most = column.clientHeight - this.counters.offsetHeight - (this.trace.isKernel ? 250 : 130);
+    const legend = pane.lastElementChild.offsetHeight + 12;
+    const wanted = this.picture.heightFor(this.count, pane.clientWidth - 10, most - legend) + legend;
+    pane.style.flex = `0 0 ${Math.round(Math.min(most, wanted))}px`;
   }
 
   #pictureInWords(state) {
