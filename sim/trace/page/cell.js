@@ -44,7 +44,7 @@ class CellPane {
     if (cell && !names.includes(cell.name)) names.push(cell.name);
     const key = names.join();
     if (name.dataset.names !== key) {
-      name.innerHTML = `<option value="">none</option>${names.map((n) => `<option>${escaped(n)}</option>`).join("")}`;
+      name.innerHTML = `<option value="">none</option>${names.map((n) => `<option value="${escaped(n)}">${escaped(n)}</option>`).join("")}`;
       name.dataset.names = key;
     }
     name.value = cell?.name ?? "";

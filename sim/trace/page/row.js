@@ -24,7 +24,7 @@ class RowPane {
       `Nothing was computed for row ${view.row} in this tile visit${view.count < visit.end ? " yet" : ""}.`;
     const list = lines.length ? `<ol>${lines.join("")}</ol>` : `<p class="muted">${what}</p>`;
     this.root.innerHTML = `<table class="stats">${this.#statistics(state, visit)}</table>${list}`;
-    this.root.querySelector(".current")?.scrollIntoView({ block: "nearest" });
+    this.root.scrollTop = this.root.scrollHeight;  // the last statement that ran
   }
 
   #statistics(state, visit) {
@@ -87,8 +87,8 @@ class RowPane {
     const isWide = isOverBoth(step.name), j = isWide ? 0 : Math.min(nc - 1, nc > 1 ? this.view.channel : 0);
     const values = Array.from(step.values.subarray(i * nc, (i + 1) * nc));
     const name = `<b>${escaped(step.name)}</b><sub>${row}${isWide ? ",j" : nc > 1 ? `,${j}` : ""}</sub>`;
-    if (!formula) return `${name}: <code>${escaped(sourceOf(this.trace, step))}</code>`;
     const list = `(${values.slice(0, 8).map((v) => shown(v)).join(", ")}${nc > 8 ? ", …" : ""})`;
+    if (!formula) return `${name} = ${list} by <code>${escaped(sourceOf(this.trace, step))}</code>`;
     if (isWide) return `${name} = ${formula.sym(i, "j")} = ${list}`;
     const value = formula.value(i, j), sym = formula.sym(i, j), result = shown(values[j]);
     const numbers = value.n === result ? "" : ` = ${shortened(value.n)}`;
