@@ -7,9 +7,9 @@ function decoded(x) {
   return x === "-inf" ? -Infinity : x === "inf" ? Infinity : NaN;
 }
 
-/** @returns {Float64Array} of an array of the trace */
-function decodedAll(values) {
-  return Float64Array.from(values, decoded);
+/** @returns {Float64Array} of an array of the trace; digits that say which fp32 it is become that fp32 */
+function decodedAll(values, dtype) {
+  return Float64Array.from(values, dtype === "fp64" ? decoded : (x) => Math.fround(decoded(x)));
 }
 
 const minus = (text) => text.replace(/-/g, "−");

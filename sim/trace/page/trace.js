@@ -14,11 +14,11 @@ class Trace {
     Object.assign(this, json);
     this.chapters = json.chapters?.length ? json.chapters : [{ name: "all steps", first: 0 }];
     this.isKernel = json.on === "vgpu";
-    for (const tensor of this.tensors) tensor.initial = tensor.values ? decodedAll(tensor.values) : null;
+    for (const tensor of this.tensors) tensor.initial = tensor.values ? decodedAll(tensor.values, json.dtype) : null;
     this.steps.forEach((step, k) => {
       step.index = k;
-      if (step.values) step.values = decodedAll(step.values);
-      for (const change of step.changes ?? []) change.values = decodedAll(change.values);
+      if (step.values) step.values = decodedAll(step.values, json.dtype);
+      for (const change of step.changes ?? []) change.values = decodedAll(change.values, json.dtype);
     });
     this.stepsOfLine = this.#findLines();
     this.lastWrite = this.#findLastWrites();
