@@ -23,18 +23,19 @@ function work(state) {
     <b>${grouped(flops[1])}</b> exp, <b>${grouped(flops[2])}</b> other</span></p>`;
 }
 
-/** Who holds the SRAM: a bar against M, peak marked; larger than M: the bar is of the peak, M marked. */
+/** Who holds the SRAM: a bar up to M or the trace's peak, whichever is more; where M is far larger, up to the peak. */
 function sramBar(trace, state) {
-  const capacity = trace.sram?.capacity_bytes || 0, { held, peak } = state.counts;
-  const whole = Math.max(capacity, trace.peak, 1), percent = (n) => `${((100 * n) / whole).toFixed(2)}%`;
+  const capacity = trace.sram?.capacity_bytes || 0, { held, peak } = state.counts, isFar = capacity > 4 * trace.peak;
+  const whole = isFar ? Math.max(trace.peak, 1) : Math.max(capacity, trace.peak, 1), percent = (n) => `${((100 * n) / whole).toFixed(2)}%`;
   const holders = [...state.tiles.values()].filter((t) => t.space !== "registers");
   const parts = holders.map((t, k) => `<span class="holder h${k % 4}" style="width:${percent(t.bytes)}" title="${escaped(t.name)}: ${grouped(t.bytes)} bytes">${escaped(t.name)}</span>`);
-  const times = capacity ? `peak ${shown(peak / capacity, 3)} M` : "";
+  const times = capacity ? `: <b>${shown(peak / capacity, 3)} M</b>` : "", over = peak > capacity ? ", more than there is" : "";
+  const scale = isFar ? ` <span class="muted">The bar ends at this trace's peak; M is ${shown(capacity / Math.max(trace.peak, 1), 3)} bars.</span>` : "";
   const names = holders.map((t) => `${t.name} ${bytesShown(t.bytes)}`).join(", ") || "nothing";
   return `<div class="sram"><p title="M is the SRAM of one worker. The paper's block sizes may overflow it: the Θ hides S and the statistics.">
-    SRAM: <b>${bytesShown(held)}</b> held, peak so far <b>${bytesShown(peak)}</b> of M = ${bytesShown(capacity)}${times && `: <b>${times}</b>`}${peak > capacity ? ", more than there is" : ""}</p>
-    <div class="bar" role="img" aria-label="SRAM holds ${escaped(names)}">${parts.join("")}
-    <span class="peak" style="left:${percent(peak)}" title="peak so far"></span><span class="capacity" style="left:${percent(capacity)}" title="M">M</span></div></div>`;
+    SRAM: <b>${bytesShown(held)}</b> held, peak so far <b>${bytesShown(peak)}</b> of M = ${bytesShown(capacity)}${times}${over}.${scale}</p>
+    <div class="bar" role="img" aria-label="SRAM holds ${escaped(names)}">${parts.join("")}<span class="peak" style="left:${percent(peak)}" title="peak so far"></span>
+    ${isFar ? "" : `<span class="capacity" style="left:calc(${percent(capacity)} - 16px)" title="M">M</span>`}</div></div>`;
 }
 
 function drawCounters(root, trace, state) {

@@ -12,17 +12,19 @@ const places = {
   dK: { band: 3, column: 1, turned: true }, dV: { band: 3, column: 2, turned: true },
 };
 
-/** Names of the columns beside O and dO: what has one number for each query. */
-function columnNames(trace) {
+/** Names of the columns beside O: what has one number for each query, in the forward or in the backward pass. */
+function columnNames(trace, isBackward) {
   const names = [];
   const see = (name, rows, cols) => {
-    if (cols === 1 && !places[baseName(name)] && rows > 0 && !names.includes(name)) names.push(name);
+    if (cols === 1 && rows > 0 && !places[baseName(name)] && !["slopes", "mask"].includes(name) && !names.includes(name)) names.push(name);
   };
   for (const t of trace.tensors) if (t.rows === trace.problem.n_q && t.role !== "input") see(t.name, t.rows, t.cols);
-  if (!trace.isKernel)
-    for (const step of trace.steps)
-      for (const take of step.takes ?? []) if (take.rows) see(take.name, take.rows[1] - take.rows[0], take.cols[1] - take.cols[0]);
-  return names.filter((n) => n !== "slopes" && n !== "mask");
+  if (trace.isKernel) return names;
+  for (const step of trace.steps) {
+    if (!!trace.isBackwardAt(step.index + 1) !== isBackward) continue;
+    for (const take of step.takes ?? []) if (take.rows && take.cols) see(take.name, take.rows[1] - take.rows[0], take.cols[1] - take.cols[0]);
+  }
+  return names;
 }
 
 const gap = 26, labelHeight = 15, stripe = { min: 12, max: 46, gap: 15 };
@@ -33,7 +35,7 @@ const gap = 26, labelHeight = 15, stripe = { min: 12, max: 46, gap: 15 };
  */
 function laidOut(trace, width, height, withGradients) {
   const { n_q: nq, n_k: nk, d, dv = d } = trace.problem;
-  const columns = trace.columnNames ??= columnNames(trace);
+  const columns = (trace.columnNames ??= [columnNames(trace, false), columnNames(trace, true)])[withGradients ? 1 : 0];
   const inBackward = (name) => /^D$/.test(name);
   const bands = withGradients ? 4 : 2;
   const heights = [Math.max(d, dv), nq, nq, Math.max(d, dv)].slice(0, bands);

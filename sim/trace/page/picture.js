@@ -15,12 +15,8 @@ class Picture {
     const { clientWidth: w, clientHeight: h } = this.canvas;
     Object.assign(this, now, { state });
     this.shelfWidth = this.#shelfWidth(w);
-    this.slots = laidOut(this.trace, w - this.shelfWidth, h, this.#isBackward(state.count));
+    this.slots = laidOut(this.trace, w - this.shelfWidth, h, this.trace.isBackwardAt(state.count));
     this.tilesOfSlot = this.#tilesBySlot();
-  }
-
-  #isBackward(count) {
-    return this.trace.chapters[this.trace.chapterAt(count)]?.name.startsWith("backward");
   }
 
   #shelfWidth(width) {
@@ -29,7 +25,7 @@ class Picture {
 
   /** The height that the picture takes at this width, if there is enough. */
   heightFor(count, width, most) {
-    const slots = laidOut(this.trace, width - this.#shelfWidth(width), most, this.#isBackward(count));
+    const slots = laidOut(this.trace, width - this.#shelfWidth(width), most, this.trace.isBackwardAt(count));
     const lowest = Math.max(...[...slots.values()].map((s) => s.y + s.h));
     return this.trace.isKernel ? Math.max(lowest, Math.min(most, 260)) : lowest;
   }

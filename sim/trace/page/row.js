@@ -30,7 +30,7 @@ class RowPane {
   #statistics(state, visit) {
     const { view, trace } = this;
     const now = new Map(), before = new Map();
-    const names = [...statistics, "O"].filter((n) => trace.tensorNamed(n) || (trace.columnNames ?? []).includes(n));
+    const names = [...statistics, "O"].filter((n) => trace.tensorNamed(n) || (trace.columnNames ?? []).flat().includes(n));
     for (const name of names) now.set(name, this.#value(state, name));
     const alpha = this.#alpha(state);
     const earlier = view.past.at(visit.first);
@@ -97,6 +97,6 @@ class RowPane {
 }
 
 /** A long sum in numbers, its middle left out. */
-function shortened(text, most = 110) {
+function shortened(text, most = 84) {
   return text.length <= most ? text : `${text.slice(0, most - 30)} … ${text.slice(-24)}`;
 }

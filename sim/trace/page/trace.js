@@ -69,6 +69,10 @@ class Trace {
     return this.chapters.findLastIndex((c) => c.first < Math.max(count, 1));
   }
 
+  isBackwardAt(count) {
+    return this.chapters[this.chapterAt(count)]?.name.startsWith("backward") ?? false;
+  }
+
   #findLines() {
     const lines = new Map();
     for (const step of this.steps) {

@@ -65,25 +65,30 @@ class View {
     const operands = step && !trace.isKernel ? this.formulas.operandsOf(step) : [];
     const visit = this.count > 0 ? trace.visits[trace.visitOf[this.count - 1]] : null;
     const now = { step, operands, visit, batch: this.batch, head: this.head, row: this.row, cell: this.cell, palette: this.app.palette };
+    drawCounters(this.counters, trace, state);
     this.#fitPicture();
     this.picture.prepare(state, now);
     this.picture.draw(this.cellPane.draw(state, this.picture));
     this.picture.canvas.setAttribute("aria-label", this.#pictureInWords(state));
     this.code.draw(state, step);
     this.rowPane.draw(state);
-    drawCounters(this.counters, trace, state);
     this.lanes?.draw(step);
     this.root.querySelector(".view-position").textContent = ` · step ${this.count} of ${trace.length}`;
   }
 
-  /** The picture is as high as its width lets it be, and leaves at least a third of its column to what is below it. */
+  /**
+   * The picture is as high as its width lets it be and leaves room for what is below it. With gradients it has four bands:
+   * then the row goes to the other column.
+   */
   #fitPicture() {
-    const pane = this.picture.canvas.parentElement, column = pane.parentElement;
+    const [left, right] = this.root.querySelectorAll(".left, .right"), pane = this.picture.canvas.parentElement, row = this.rowPane.root;
     if (this.app.views.length > 1) return (pane.style.flex = "");
-    const most = column.clientHeight - this.counters.offsetHeight - (this.trace.isKernel ? 250 : 130);
+    const isTall = this.trace.isBackwardAt(this.count), home = isTall ? right : left;
+    if (row.parentElement !== home) home.insertBefore(row, home.lastElementChild);
+    const below = this.counters.offsetHeight + 5 + (isTall ? 0 : 130) + (this.lanes ? 130 : 0), most = left.clientHeight - below;
     const legend = pane.lastElementChild.offsetHeight + 12;
     const wanted = this.picture.heightFor(this.count, pane.clientWidth - 10, most - legend) + legend;
-    pane.style.flex = `0 0 ${Math.round(Math.min(most, wanted))}px`;
+    pane.style.flex = `${isTall && !this.lanes ? 1 : 0} 0 ${Math.round(Math.min(most, wanted))}px`;
   }
 
   #pictureInWords(state) {
