@@ -30,7 +30,7 @@ function sramBar(trace, state) {
   const holders = [...state.tiles.values()].filter((t) => t.space !== "registers");
   const parts = holders.map((t, k) => `<span class="holder h${k % 4}" style="width:${percent(t.bytes)}" title="${escaped(t.name)}: ${grouped(t.bytes)} bytes">${escaped(t.name)}</span>`);
   const times = capacity ? `: <b>${shown(peak / capacity, 3)} M</b>` : "", over = peak > capacity ? ", more than there is" : "";
-  const scale = isFar ? ` <span class="muted">The bar ends at this trace's peak; M is ${shown(capacity / Math.max(trace.peak, 1), 3)} bars.</span>` : "";
+  const scale = isFar ? ` <span class="muted">The bar: the trace's peak.</span>` : "";
   const names = holders.map((t) => `${t.name} ${bytesShown(t.bytes)}`).join(", ") || "nothing";
   return `<div class="sram"><p title="M is the SRAM of one worker. The paper's block sizes may overflow it: the Θ hides S and the statistics.">
     SRAM: <b>${bytesShown(held)}</b> held, peak so far <b>${bytesShown(peak)}</b> of M = ${bytesShown(capacity)}${times}${over}.${scale}</p>

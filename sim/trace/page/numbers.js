@@ -23,9 +23,8 @@ function shown(x, digits = 4) {
   if (x === Infinity) return "∞";
   if (x === -Infinity) return "−∞";
   if (isLowest(x)) return "lowest";
-  const rounded = Number(x.toPrecision(digits));
-  const text = String(rounded).length > digits + 4 ? rounded.toExponential() : String(rounded);
-  return minus(text.replace("e+", "e"));
+  const rounded = Number(x.toPrecision(digits)), size = Math.abs(rounded);
+  return minus(size !== 0 && (size < 1e-4 || size >= 1e6) ? rounded.toExponential().replace("e+", "e") : String(rounded));
 }
 
 /** 12345 as 12,345. */

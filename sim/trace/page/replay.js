@@ -72,7 +72,7 @@ class State {
     } else if (step.do === "store" || step.do === "accumulate") {
       const { values, written } = this.tensors[step.tensor], from = step.values ?? tile?.values;
       forEachElement(trace, step, (element, k) => {
-        values[element] = step.do === "store" ? from[k] : values[element] + from[k];
+        values[element] = step.do === "store" || step.values ? from[k] : values[element] + from[k];
         written[element] = 1;
       });
     } else if (tile && step.values) {

@@ -23,7 +23,7 @@ class RowPane {
     const what = trace.isKernel ? "A kernel's rows are spread over the lanes of its warps: see the tiles in registers." :
       `Nothing was computed for row ${view.row} in this tile visit${view.count < visit.end ? " yet" : ""}.`;
     const list = lines.length ? `<ol>${lines.join("")}</ol>` : `<p class="muted">${what}</p>`;
-    this.root.innerHTML = `<table class="stats">${this.#statistics(state, visit)}</table>${list}`;
+    this.root.innerHTML = `<div class="stats"><table>${this.#statistics(state, visit)}</table></div>${list}`;
     this.root.scrollTop = this.root.scrollHeight;  // the last statement that ran
   }
 
@@ -96,7 +96,10 @@ class RowPane {
   }
 }
 
-/** A long sum in numbers, its middle left out. */
-function shortened(text, most = 84) {
-  return text.length <= most ? text : `${text.slice(0, most - 30)} … ${text.slice(-24)}`;
+/** A long sum or list in numbers, terms in its middle left out. */
+function shortened(text, most = 90) {
+  if (text.length <= most) return text;
+  const head = text.slice(0, most - 30).match(/^.*(?: \+|,) /)?.[0] ?? text.slice(0, most - 30);
+  const tail = text.slice(-26).match(/(?: \+|,) .*$/)?.[0].slice(text.slice(-26).includes(" + ") ? 3 : 2) ?? text.slice(-20);
+  return `${head}… ${head.endsWith("+ ") ? "+ " : ""}${tail}`;
 }
