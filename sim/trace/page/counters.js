@@ -27,13 +27,13 @@ function work(state) {
 function sramBar(trace, state) {
   const capacity = trace.sram?.capacity_bytes || 0, { held, peak } = state.counts, isFar = capacity > 4 * trace.peak;
   const whole = isFar ? Math.max(trace.peak, 1) : Math.max(capacity, trace.peak, 1), percent = (n) => `${((100 * n) / whole).toFixed(2)}%`;
-  const holders = [...state.tiles.values()].filter((t) => t.space !== "registers");
+  const holders = state.holders(trace, trace.steps[state.count - 1]);
   const parts = holders.map((t, k) => `<span class="holder h${k % 4}" style="width:${percent(t.bytes)}" title="${escaped(t.name)}: ${grouped(t.bytes)} bytes">${escaped(t.name)}</span>`);
   const times = capacity ? `: <b>${shown(peak / capacity, 3)} M</b>` : "", over = peak > capacity ? ", more than there is" : "";
   const scale = isFar ? ` <span class="muted">The bar: the trace's peak.</span>` : "";
   const names = holders.map((t) => `${t.name} ${bytesShown(t.bytes)}`).join(", ") || "nothing";
   return `<div class="sram"><p title="M is the SRAM of one worker. The paper's block sizes may overflow it: the Θ hides S and the statistics.">
-    SRAM: <b>${bytesShown(held)}</b> held, peak so far <b>${bytesShown(peak)}</b> of M = ${bytesShown(capacity)}${times}${over}.${scale}</p>
+    ${trace.isKernel ? "Shared memory" : "SRAM"}: <b>${bytesShown(held)}</b> held, peak so far <b>${bytesShown(peak)}</b> of M = ${bytesShown(capacity)}${times}${over}.${scale}</p>
     <div class="bar" role="img" aria-label="SRAM holds ${escaped(names)}">${parts.join("")}<span class="peak" style="left:${percent(peak)}" title="peak so far"></span>
     ${isFar ? "" : `<span class="capacity" style="left:calc(${percent(capacity)} - 16px)" title="M">M</span>`}</div></div>`;
 }
@@ -41,6 +41,5 @@ function sramBar(trace, state) {
 function drawCounters(root, trace, state) {
   trace.movedTensors ??= new Set(trace.steps.filter((s) => s.tensor !== undefined && s.hbm).map((s) => trace.tensors[s.tensor].name));
   trace.hasRmw ??= trace.steps.some((s) => s.hbm?.[2]);
-  trace.peak ??= Math.max(0, ...trace.steps.map((s) => s.held ?? 0));
   root.innerHTML = sramBar(trace, state) + tensorTable(trace, state) + work(state);
 }

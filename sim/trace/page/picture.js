@@ -20,14 +20,13 @@ class Picture {
   }
 
   #shelfWidth(width) {
-    return this.trace.isKernel ? Math.max(190, Math.round(width * 0.4)) : 0;
+    return this.trace.isKernel ? Math.round(width * 0.5) : 0;
   }
 
   /** The height that the picture takes at this width, if there is enough. */
   heightFor(count, width, most) {
-    const slots = laidOut(this.trace, width - this.#shelfWidth(width), most, this.trace.isBackwardAt(count));
-    const lowest = Math.max(...[...slots.values()].map((s) => s.y + s.h));
-    return this.trace.isKernel ? Math.max(lowest, Math.min(most, 260)) : lowest;
+    const slots = laidOut(this.trace, width, most, this.trace.isBackwardAt(count));
+    return Math.max(...[...slots.values()].map((s) => s.y + s.h));
   }
 
   /** @param sources cells that the shown formula reads */

@@ -42,7 +42,7 @@ class State {
     for (const take of step.takes ?? []) this.#take(take, step);
     this.#act(trace, step);
     for (const change of step.changes ?? []) this.#change(change, step);
-    this.#count(step);
+    this.#count(trace, step);
     addToLine(this.lines, trace, step);
     ++this.count;
   }
@@ -94,15 +94,22 @@ class State {
     }
   }
 
-  #count(step) {
+  #count(trace, step) {
     const c = this.counts, [read, written, rmw] = step.hbm ?? [0, 0, 0], bytes = step.hbm_bytes ?? 0;
     for (const of of step.tensor === undefined ? [c] : [c, this.ofTensor[step.tensor]]) {
       of.read += read, of.written += written, of.rmw += rmw, of.bytes += bytes;
     }
     (step.sram ?? []).forEach((n, k) => (c.sram[k] += n));
     (step.flops ?? []).forEach((n, k) => (c.flops[k] += n));
-    c.held = step.held ?? (step.takes || step.releases ? 0 : c.held);
+    c.held = this.holders(trace, step).reduce((sum, tile) => sum + tile.bytes, 0);
     c.peak = Math.max(c.peak, c.held);
+  }
+
+  /** The tiles in the SRAM of the step's worker; of a kernel, in its CTA's shared memory. */
+  holders(trace, step) {
+    const cta = (lane) => String(trace.lanes[lane ?? 0]?.cta);
+    return [...this.tiles.values()].filter((t) => t.space !== "registers" &&
+      (trace.isKernel ? cta(t.lane) === cta(step?.lane) : t.worker === (step?.worker ?? 0)));
   }
 
   /** A short text that two states share only if they are equal in all that is shown. */

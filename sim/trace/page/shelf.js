@@ -8,16 +8,14 @@ function drawShelf(g, picture, left, height) {
   const width = picture.canvas.clientWidth - left - 4, boxes = [];
   let top = 0;
   const groups = [["shared memory", shared], [`registers of warp ${trace.lanes[lane]?.warp ?? lane}`, registers]];
-  const total = groups.reduce((sum, [, tiles]) => sum + tiles.reduce((s, t) => s + size(t), 0), 0) || 1;
   for (const [title, tiles] of groups) {
     g.font = labelFont;
     g.fillStyle = palette.muted;
     g.textAlign = "left";
     g.fillText(tiles.length ? title : `${title}: nothing yet`, left, top + 11);
-    const share = tiles.reduce((s, t) => s + size(t), 0) / total;
-    const room = Math.max(60, Math.min(0.8, Math.max(0.2, share)) * height) - 18;
+    const room = (tiles === shared ? 0.62 : 0.38) * height - 20;
     for (const box of shelved(tiles, width, room)) boxes.push({ ...box, x: box.x + left, y: box.y + top + 16 });
-    top += room + 18;
+    top += room + 20;
   }
   for (const box of boxes) drawShelved(g, box, picture);
   return boxes;

@@ -173,15 +173,21 @@ const isStored = (trace, step) => trace.steps[step.index + 1]?.do === "store" &&
 const startsAnew = (trace, k) =>
   trace.chapters.some((c) => c.first === k) || trace.steps[k].worker !== trace.steps[k - 1].worker;
 
-/** The first warp's marks "row tile" and "column tile" name the pair. */
+/** Marks "row tile" and "column tile" name the pair of their CTA, as soon as its first warp sets them. */
 function pairsOfMarks(trace) {
-  let pair = [-1, -1];
+  const ctas = new Map();
   return trace.steps.map((step) => {
-    if (step.do === "mark" && (step.lane ?? 0) === 0) {
-      if (/row/.test(step.name)) pair = [step.value ?? 0, pair[1]];
-      else if (/col/.test(step.name)) pair = [pair[0], step.value ?? 0];
-    }
-    return pair;
+    const lane = step.lane ?? 0, key = String(trace.lanes[lane]?.cta ?? 0);
+    if (!ctas.has(key)) ctas.set(key, { pair: [-1, -1], most: 0, marks: new Map() });
+    const cta = ctas.get(key);
+    if (step.do !== "mark") return cta.pair;
+    const ordinal = (cta.marks.get(lane) ?? 0) + 1;
+    cta.marks.set(lane, ordinal);
+    if (ordinal <= cta.most) return cta.pair;
+    cta.most = ordinal;
+    if (/row/.test(step.name)) cta.pair = [step.value ?? 0, cta.pair[1]];
+    else if (/col/.test(step.name)) cta.pair = [cta.pair[0], step.value ?? 0];
+    return cta.pair;
   });
 }
 

@@ -5,6 +5,7 @@ class View {
   constructor(app, trace, root, index) {
     Object.assign(this, { app, trace, root, index, count: 0, chosenRow: null, cell: null, followsHead: true, batch: 0, head: 0, sources: [] });
     this.replay = new Replay(trace);
+    trace.peak = this.replay.at(trace.length).counts.peak;  // and saves states on the way, for jumps
     this.past = new Replay(trace, this.replay.saved);
     this.formulas = new Formulas(trace, new Replay(trace, this.replay.saved));
     root.className = `view${trace.isKernel ? " kernel" : ""}`;
@@ -83,12 +84,12 @@ class View {
   #fitPicture() {
     const [left, right] = this.root.querySelectorAll(".left, .right"), pane = this.picture.canvas.parentElement, row = this.rowPane.root;
     if (this.app.views.length > 1) return (pane.style.flex = "");
-    const isTall = this.trace.isBackwardAt(this.count), home = isTall ? right : left;
+    const isTall = !!this.lanes || this.trace.isBackwardAt(this.count), home = isTall ? right : left;
     if (row.parentElement !== home) home.insertBefore(row, home.lastElementChild);
-    const below = this.counters.offsetHeight + 5 + (isTall ? 0 : 130) + (this.lanes ? 130 : 0), most = left.clientHeight - below;
-    const legend = pane.lastElementChild.offsetHeight + 12;
+    if (isTall) return (pane.style.flex = "1 1 0");
+    const most = left.clientHeight - this.counters.offsetHeight - 135, legend = pane.lastElementChild.offsetHeight + 12;
     const wanted = this.picture.heightFor(this.count, pane.clientWidth - 10, most - legend) + legend;
-    pane.style.flex = `${isTall && !this.lanes ? 1 : 0} 0 ${Math.round(Math.min(most, wanted))}px`;
+    pane.style.flex = `0 0 ${Math.round(Math.min(most, wanted))}px`;
   }
 
   #pictureInWords(state) {
