@@ -53,23 +53,27 @@ class CellPane {
   }
 
   #explained(cell, picture) {
-    const { view } = this, { trace } = view, where = picture.valueOf(cell);
-    const title = `<p class="cell-title"><b>${escaped(cell.name)}</b><sub>${cell.i},${cell.j}</sub> ${this.#places(where)}` +
-      `${isOverBoth(cell.name) && !trace.sees(view.batch, view.head, cell.i, cell.j) ? ` · masked: query ${cell.i} does not see key ${cell.j}` : ""}</p>`;
-    const origin = this.#origin(cell);
-    if (!origin.step) return { html: title + `<p class="muted">${this.#withoutOrigin(cell, where, origin)}</p>`, sources: [] };
+    const { trace, batch, head } = this.view, where = picture.valueOf(cell), origin = this.#origin(cell);
+    const isMasked = isOverBoth(cell.name) && cell.tile === undefined && !trace.sees(batch, head, cell.i, cell.j);
+    const masked = isMasked ? ` · masked: query ${cell.i} does not see key ${cell.j}` : "";
+    const title = `<p><b>${escaped(cell.name)}</b><sub>${cell.i},${cell.j}</sub> ${this.#places(where)}${masked}</p>`;
+    if (!origin.step)
+      return { html: `${title}<p class="muted">${this.#withoutOrigin(cell, where, origin)}</p>`, sources: [] };
     const { html, sources } = this.#formula(origin, cell);
     return { html: title + html, sources };
   }
 
   #places({ sram, hbm }) {
-    const parts = [sram !== undefined && `in SRAM <b>${shown(sram, 6)}</b>`, hbm !== undefined && `in HBM <b>${shown(hbm, 6)}</b>`].filter(Boolean);
+    const part = (value, place) => (value === undefined ? [] : [`in ${place} <b>${shown(value, 6)}</b>`]);
+    const parts = [...part(sram, "SRAM"), ...part(hbm, "HBM")];
     return parts.length ? parts.join(" · ") : "is nowhere now: not written, or gone from SRAM";
   }
 
-  #withoutOrigin(cell, where, { loaded }) {
-    if (this.view.trace.tensorNamed(cell.name)?.role === "input") return `An input: given, not computed${loaded ? `; loaded last at step ${loaded.index + 1}` : ""}.`;
-    return where.sram === undefined && where.hbm === undefined ? "Nothing has computed it up to this step." : "No step up to here has computed it.";
+  #withoutOrigin(cell, { sram, hbm }, { loaded }) {
+    const isInput = this.view.trace.tensorNamed(cell.name)?.role === "input";
+    if (isInput) return `An input: given, not computed${loaded ? `; loaded last at step ${loaded.index + 1}` : ""}.`;
+    const isNowhere = sram === undefined && hbm === undefined;
+    return isNowhere ? "Nothing has computed it up to this step." : "No step up to here has computed it.";
   }
 
   /** The last step up to now that computed the cell; if it came to HBM by another tile, that tile's. */
@@ -93,7 +97,7 @@ class CellPane {
   }
 
   #isNamed(name, slot) {
-    return name === slot || (baseName(name) === slot);
+    return name === slot || baseName(name) === slot;
   }
 
   #covers(step, cell) {
@@ -115,30 +119,41 @@ class CellPane {
   }
 
   #formula({ step, stored }, cell) {
-    const { view } = this, { trace } = view, count = step.index + 1;
-    const file = step.at ? trace.files[step.at[0]].path.split("/").pop() : "", line = step.at ? `${file}:${step.at[1]}` : "no source line";
-    const go = `<button data-step="${count}" ${count === view.count ? "disabled" : ""}>step ${count}</button>`;
-    const by = `<p>${count === view.count ? "computed now, " : `computed at `}${go} ${line}: <code>${escaped(sourceOf(trace, step))}</code>` +
-      `${stored ? `; stored at step ${stored.index + 1}` : ""}</p>`;
+    const { view } = this, { trace } = view, by = this.#statement(step, stored);
     const formula = trace.isKernel ? null : view.formulas.of(step);
-    if (!formula) return { html: by + `<p class="muted">${trace.isKernel ? stepInWords(trace, step) + ". " : ""}The page has no formula for this statement.</p>`, sources: [] };
+    if (!formula) {
+      const what = trace.isKernel ? `${stepInWords(trace, step)}. ` : "";
+      return { html: `${by}<p class="muted">${what}The page has no formula for this statement.</p>`, sources: [] };
+    }
     const i = cell.i - step.rows[0], j = cell.j - step.cols[0], nc = step.cols[1] - step.cols[0];
-    const value = formula.value(i, j), traced = step.values[i * nc + j];
-    const differs = agrees(value, traced) ? "" : `<p class="warn">The formula gives ${shown(value.v, 7)}; the trace holds ${shown(traced, 7)}.</p>`;
-    const name = `${escaped(step.name)}<sub>${cell.i}${step.cols[1] - step.cols[0] > 1 || isOverBoth(step.name) ? `,${cell.j}` : ""}</sub>`;
-    const html = `${by}<p class="formula">${name} = ${formula.sym(i, j)}${value.n === formula.sym(i, j) ? "" : `<br>&nbsp;= ${value.n}`}<br>&nbsp;= <b>${shown(traced, 6)}</b></p>${differs}`;
-    const sources = value.cells.map(({ tile, i, j }) => ({ name: tile.name, i: i + tile.rows[0], j: j + tile.cols[0] }));
-    return { html, sources };
+    const value = formula.value(i, j), traced = step.values[i * nc + j], sym = formula.sym(i, j);
+    const name = `${escaped(step.name)}<sub>${cell.i}${nc > 1 || isOverBoth(step.name) ? `,${cell.j}` : ""}</sub>`;
+    const lines = [`${name} = ${sym}`, ...(value.n === sym ? [] : [value.n]), `<b>${shown(traced, 6)}</b>`];
+    const differs = `<p class="warn">The formula gives ${shown(value.v, 7)}; the trace holds ${shown(traced, 7)}.</p>`;
+    return {
+      html: `${by}<p class="formula">${lines.join("<br>&nbsp;= ")}</p>${agrees(value, traced) ? "" : differs}`,
+      sources: value.cells.map(({ tile, i, j }) => ({ name: tile.name, i: i + tile.rows[0], j: j + tile.cols[0] })),
+    };
+  }
+
+  #statement(step, stored) {
+    const { trace, count } = this.view, file = step.at && trace.files[step.at[0]].path.split("/").pop();
+    const now = step.index + 1 === count ? "computed now" : `computed at ${stepButton(step.index + 1, `step ${step.index + 1}`)}`;
+    const source = step.at ? `${file}:${step.at[1]}: <code>${escaped(sourceOf(trace, step))}</code>` : "";
+    return `<p>${now} ${source}${stored ? `; stored at step ${stored.index + 1}` : ""}</p>`;
   }
 
   #drawTable(state) {
-    const { view } = this, step = view.step, into = this.table.querySelector("div");
+    const { step } = this.view, into = this.table.querySelector("div");
     const id = step?.tile ?? step?.changes?.find((c) => c.tile !== undefined)?.tile, tile = state.tiles.get(id);
     if (!tile?.values) return (into.innerHTML = "<p>This step has no tile with values.</p>");
-    const nc = tile.cols[1] - tile.cols[0], isTurned = isOverKeys(tile.name);
-    const head = Array.from({ length: nc }, (_, c) => `<th scope="col">${c + tile.cols[0]}</th>`).join("");
-    const rows = Array.from({ length: tile.rows[1] - tile.rows[0] }, (_, r) =>
-      `<tr><th scope="row">${r + tile.rows[0]}</th>${Array.from({ length: nc }, (_, c) => `<td>${shown(tile.values[r * nc + c])}</td>`).join("")}</tr>`);
-    into.innerHTML = `<table><caption>${escaped(tile.name)}: ${isTurned ? "keys" : "rows"} down, columns across</caption><thead><tr><td></td>${head}</tr></thead><tbody>${rows.join("")}</tbody></table>`;
+    const nc = tile.cols[1] - tile.cols[0], nr = tile.rows[1] - tile.rows[0];
+    const line = (_, r) =>
+      tr(rowHead(r + tile.rows[0]), Array.from(tile.values.subarray(r * nc, (r + 1) * nc), (v) => td(shown(v))));
+    into.innerHTML = tableHtml({
+      caption: `${escaped(tile.name)}: ${isOverKeys(tile.name) ? "keys" : "rows"} down, columns across`,
+      head: Array.from({ length: nc }, (_, c) => c + tile.cols[0]),
+      rows: Array.from({ length: nr }, line),
+    });
   }
 }

@@ -76,7 +76,7 @@ function cellSizes(width, height, nk, channels, rows, channelRows, stripes) {
       (width - 2 * nk * n - stripes * (Math.max(stripe.min, Math.min(stripe.max, n)) + stripe.gap)) / channels,
       (height - rows * n) / channelRows);
     const c = Math.min(forChannels, Math.max(n, 6));
-    if (c >= Math.min(n, Math.max(1, 0.4 * n))) return { n, c: c > 6 ? Math.floor(c) : c };
+    if (c >= Math.min(n, Math.max(1, (channels <= 16 ? 0.85 : 0.4) * n))) return { n, c: c > 6 ? Math.floor(c) : c };
   }
   return { n: 0.5, c: 0.5 };
 }

@@ -28,14 +28,20 @@ function partnerCount(leader, count, other) {
   return there.first + Math.max(1, Math.round(share * (there.end - there.first)));
 }
 
+const compared = {
+  "HBM read": (c) => c.read + c.rmw, "HBM written": (c) => c.written + c.rmw, "HBM bytes": (c) => c.bytes,
+  "SRAM traffic": (c) => c.sram[0] + c.sram[1], "FLOPs in products": (c) => c.flops[0], exp: (c) => c.flops[1],
+  "peak SRAM, bytes": (c) => c.peak,
+};
+
 /** The counters of both, and the difference. */
-function drawDifference(root, [a, b]) {
-  const [x, y] = [a, b].map((view) => view.replay.at(view.count).counts);
-  const rows = [["HBM read", (c) => c.read + c.rmw], ["HBM written", (c) => c.written + c.rmw], ["HBM bytes", (c) => c.bytes],
-    ["SRAM traffic", (c) => c.sram[0] + c.sram[1]], ["FLOPs in products", (c) => c.flops[0]], ["exp", (c) => c.flops[1]], ["peak SRAM, bytes", (c) => c.peak]];
+function drawDifference(root, views) {
+  const [x, y] = views.map((view) => view.replay.at(view.count).counts), [a, b] = views.map((v) => escaped(v.trace.title));
   const difference = (p, q) => (q === p ? "equal" : `<b>${q > p ? "+" : "−"}${grouped(Math.abs(q - p))}</b>`);
-  const line = (title, f) => `<tr><th scope="row">${title}</th>${rows.map(([, of]) => `<td>${f(of(x), of(y))}</td>`).join("")}</tr>`;
-  root.innerHTML = `<table><caption class="muted">Both so far; elements where not bytes. The difference is right minus left.</caption>
-    <thead><tr><td></td>${rows.map(([name]) => `<th scope="col">${name}</th>`).join("")}</tr></thead>
-    <tbody>${line(escaped(a.trace.title), grouped)}${line(escaped(b.trace.title), (_, q) => grouped(q))}${line("difference", difference)}</tbody></table>`;
+  const line = (title, f) => tr(rowHead(title), Object.values(compared).map((of) => td(f(of(x), of(y)))));
+  root.innerHTML = tableHtml({
+    caption: "Both so far; elements where not bytes. The difference is right minus left.",
+    head: Object.keys(compared),
+    rows: [line(a, (p) => grouped(p)), line(b, (_, q) => grouped(q)), line("difference", difference)],
+  });
 }

@@ -84,20 +84,23 @@ function paintCells(g, { x, y, cw, ch, rows, cols }, colorOf) {
 }
 
 /** Numbers in cells that are large enough to hold them. */
-function paintNumbers(g, { x, y, cw, ch, rows, cols }, valueOf, colorOf, palette) {
+function paintNumbers(g, { x, y, cw, ch, rows, cols }, valueOf, colorOf) {
   if (cw < 26 || ch < 13) return;
   const digits = cw < 38 ? 2 : 3;
-  g.font = `${Math.min(13, Math.floor(cw / 3.4), Math.floor(ch * 0.7))}px ${numberFont}`;
+  g.font = `${Math.min(13, Math.floor(cw / 3), Math.floor(ch * 0.7))}px ${numberFont}`;
   g.textAlign = "center";
   g.textBaseline = "middle";
+  g.lineWidth = 3;
+  g.lineJoin = "round";
   for (let r = 0; r < rows; ++r)
     for (let c = 0; c < cols; ++c) {
       const v = valueOf(r, c);
       if (v === undefined) continue;
-      const color = colorOf(r, c);
-      g.fillStyle = color && isDark(color) ? "#fff" : "#111";
-      const text = isLowest(v) ? "low" : shown(v, digits);
-      g.fillText(text, x + (c + 0.5) * cw, y + (r + 0.5) * ch, cw - 2);
+      const color = colorOf(r, c), text = isLowest(v) ? "low" : shown(v, digits), at = [x + (c + 0.5) * cw, y + (r + 0.5) * ch];
+      g.strokeStyle = `rgb(${color})`;  // clears the hatch behind the digits
+      g.strokeText(text, ...at, cw - 2);
+      g.fillStyle = isDark(color) ? "#fff" : "#111";
+      g.fillText(text, ...at, cw - 2);
     }
 }
 

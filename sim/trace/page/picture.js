@@ -116,9 +116,9 @@ class Picture {
     if (!hbm || slot.name.length < 3) this.#drawGone(g, slot, hbm);
     paintCells(g, slot, color);
     paintGrid(g, slot, palette.line);
-    paintNumbers(g, slot, value, color, palette);
     this.#drawStale(g, slot, hbm, inTile, at);
     if (isOverBoth(slot.name)) this.#drawMasked(g, slot);
+    paintNumbers(g, slot, value, color);
     g.strokeStyle = palette.line;
     g.lineWidth = 1;
     g.strokeRect(slot.x - 0.5, slot.y - 0.5, slot.w + 1, slot.h + 1);

@@ -24,6 +24,9 @@ class Trace {
     this.lastWrite = this.#findLastWrites();
     this.scale = this.#findScales();
     this.lineTotals = this.#sumLines();
+    const moving = this.steps.filter((s) => s.tensor !== undefined && s.hbm);
+    this.movedTensors = new Set(moving.map((s) => this.tensors[s.tensor].name));
+    this.hasSums = this.steps.some((s) => s.hbm?.[2]);
     this.visits = findVisits(this);
     this.visitOf = visitOfEachStep(this);
   }
