@@ -103,6 +103,11 @@ Stepper::~Stepper() { parts_->device.machine().stop(); }
 
 gpu::Machine& Stepper::machine() { return parts_->device.machine(); }
 
+std::string Stepper::to_launch(const std::string& kernel) {
+  return parts_->stop(machine().until(
+      [&](const gpu::Event& e) { return e.kind == gpu::at_launch && e.name.find(kernel) != std::string::npos; }));
+}
+
 std::string Stepper::to_mark(const std::string& name, std::int64_t value, int warp) {
   return parts_->stop(machine().until([&](const gpu::Event& e) {
     return e.kind == gpu::at_mark && e.name == name && e.value == value && e.warp == warp;
