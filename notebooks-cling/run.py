@@ -5,6 +5,7 @@
 
 One line for each on standard output; exit status 1 where a cell failed.
 """
+import copy
 import re
 import sys
 import time
@@ -28,21 +29,26 @@ def client_of(notebook):
     return NotebookClient(notebook, timeout=SECONDS_A_CELL, kernel_name="cling", resources=place, record_timing=False)
 
 
-def run(notebook, times=1):
-    """Fills in the cells' outputs, those of the last time. What failed, in words; empty: nothing."""
-    cell, index = None, 0
-    client = client_of(notebook)
+def run(notebook, again=False):
+    """Fills in the cells' outputs. `again`: then runs all cells once more in the same kernel, keeping the outputs of the
+    first time. What failed, in words; empty: nothing."""
+    client, cells = client_of(notebook), notebook.cells
+    index, when = 0, ""
     try:
         with client.setup_kernel():
-            for _ in range(times):
-                for index, cell in enumerate(notebook.cells):
-                    client.execute_cell(cell, index)
-                    if cell.cell_type == "code":
-                        cell.outputs = tidy(cell.outputs)
+            for index, cell in enumerate(cells):
+                client.execute_cell(cell, index)
+                if cell.cell_type == "code":
+                    cell.outputs = tidy(cell.outputs)
+            notebook.cells, when = copy.deepcopy(cells), ", the second time"
+            for index, cell in enumerate(notebook.cells if again else []):
+                client.execute_cell(cell, index)
     except CellExecutionError as error:
-        return f"cell {index}: {error.ename}: {error.evalue}"
+        return f"cell {index + 1}{when}: {error.ename}: {error.evalue}"
     except (CellTimeoutError, DeadKernelError) as error:
-        return f"cell {index}: {type(error).__name__}: {error}"
+        return f"cell {index + 1}{when}: {type(error).__name__}: {error}"
+    finally:
+        notebook.cells = cells
     return ""
 
 

@@ -1,6 +1,6 @@
 #include "notebooks-cling/library/kernels.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -52,6 +52,22 @@ bool is_backward(const cuda::Module& module) { return std::string_view(module.na
 /// "mma.sync.aligned.m16n8k8.f16" is mma.
 std::string kind_of(const std::string& name) {
   return name.starts_with("bar") ? "barrier" : name.substr(0, name.find('.'));
+}
+
+/// What the machine has under that name, or a sentence that names what it has.
+trace::Matrix found(const std::optional<gpu::Matrix>& m, const std::string& title, const char* where,
+                    const std::string& name, const std::vector<std::string>& names) {
+  if (!m)
+    throw Refused(fmt::format("{} {} was asked for, but the stopped kernel has {}; take one of them, or step on", where,
+                              name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+  trace::Matrix result{.title = title,
+                       .rows = m->rows,
+                       .cols = m->cols,
+                       .values = m->values,
+                       .first_row = m->row0,
+                       .first_col = m->col0};
+  for (const bool known : m->known) result.unknown.push_back(!known);
+  return result;
 }
 
 }  // namespace
@@ -128,6 +144,18 @@ std::string Stepper::to_instruction(const std::string& name, int warp) {
 std::string Stepper::to_end() {
   machine().run();
   return parts_->stop({});
+}
+
+std::string Stepper::state() { return machine().state(); }
+
+trace::Matrix Stepper::shared(const std::string& name) {
+  return found(machine().shared_matrix(name), name + " in shared memory", "the shared array", name,
+               machine().shared_names());
+}
+
+trace::Matrix Stepper::registers(int warp, const std::string& name) {
+  return found(machine().registers(warp, name), fmt::format("{} in the registers of warp {}", name, warp),
+               "the registers", name, machine().register_names(warp));
 }
 
 std::string Stepper::reports() {

@@ -40,6 +40,7 @@ class Stepper {
 
   // ---- looking, at the CTA of the last event
   trace::Matrix shared(const std::string& name);               ///< an array that ptx::name named
+  std::string state();                                         ///< who waits where for what
   trace::Matrix registers(int warp, const std::string& name);  ///< a local array that ptx::watch named
 
   // ---- what came of it
