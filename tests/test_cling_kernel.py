@@ -68,6 +68,10 @@ class Kernel(unittest.TestCase):
         self.prints("double y = 0.5;\nstd::cout << y;", "0.5")  # with another type
         self.prints("template <class T> concept Small = sizeof(T) < 8;\nstd::cout << Small<char>;", "1")
 
+    def test_statements_run_in_their_order(self):
+        self.prints("int i = 1;\ni = 2;\nconst int j = i;\ni = 3;\nint& r = i;\nstatic int s = i;\ni = 4;\n"
+                    "std::cout << j << r << s;", "243")
+
     def test_output_comes_in_order(self):
         self.prints('std::cout << "a"; printf("b"); std::puts("c"); std::cout << "d\\n";', "abc\nd\n")
         text, shown, _ = self.run_cell('std::cout << 1; nb::svg("<svg/>"); std::cout << 2; nb::html("<b>ü</b>");')
