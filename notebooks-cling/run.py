@@ -44,7 +44,7 @@ def run(notebook, again=False):
             for index, cell in enumerate(notebook.cells if again else []):
                 client.execute_cell(cell, index)
     except CellExecutionError as error:
-        return f"cell {index + 1}{when}: {error.ename}: {error.evalue}"
+        return f"cell {index + 1}{when}: {error.ename}: {' '.join(error.evalue.split())[:300]}"
     except (CellTimeoutError, DeadKernelError) as error:
         return f"cell {index + 1}{when}: {type(error).__name__}: {error}"
     finally:

@@ -23,11 +23,13 @@ std::string power_of_ten(int exponent) {
 }
 
 std::string grouped(double value) {
-  std::string text = number_text(value);
-  if (std::abs(value) < 1e3 || std::abs(value) >= 1e15 || value != std::round(value)) return text;
-  text = fmt::format("{:.0f}", value);
-  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > (value < 0 ? 1 : 0); at -= 3)
-    text.insert(at, ",");
+  if (std::abs(value) < 1e3 || std::abs(value) >= 1e15 || value != std::round(value)) return number_text(value);
+  const std::string digits = fmt::format("{:.0f}", std::abs(value));
+  std::string text = value < 0 ? "−" : "";
+  for (std::size_t n = 0; n < digits.size(); ++n) {
+    if (n > 0 && (digits.size() - n) % 3 == 0) text += ',';
+    text += digits[n];
+  }
   return text;
 }
 
