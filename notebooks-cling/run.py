@@ -23,9 +23,9 @@ def notebooks(folder=FOLDER):
     return sorted(folder.glob("*.ipynb"))
 
 
-def client_of(notebook):
+def client_of(notebook, folder=FOLDER):
     """A client whose kernel works in this folder, where the notebooks' files are named from."""
-    place = {"metadata": {"path": str(FOLDER)}}
+    place = {"metadata": {"path": str(folder)}}
     return NotebookClient(notebook, timeout=SECONDS_A_CELL, kernel_name="cling", resources=place, record_timing=False)
 
 

@@ -57,7 +57,7 @@ class Axis {
       const double step = nice_step((high_ - low_) / 6);
       for (double v = std::ceil(low_ / step) * step; v <= high_; v += step)
         all.emplace_back(v, grouped(std::abs(v) < step / 2 ? 0 : v));
-    } else if (const double decades = (high_ - low_) * std::log10(2.0); decades >= 3) {
+    } else if (const double decades = (high_ - low_) * std::log10(2.0); decades >= 2 && std::exp2(high_) > 1e6) {
       const int every = static_cast<int>(std::ceil(decades / 8));
       for (int e = static_cast<int>(std::ceil(low_ * std::log10(2.0))); e <= high_ * std::log10(2.0); e += every)
         all.emplace_back(std::pow(10.0, e), power_of_ten(e));
