@@ -132,12 +132,11 @@ class Stepping(Case):
     def test_plays_and_pauses(self):
         browser.press("p")
         self.assertEqual(browser.text("#play"), "pause")
-        browser.driver.implicitly_wait(0)
-        browser.driver.execute_async_script("setTimeout(arguments[0], 1300)")
+        browser.wait(1.3)
         browser.press("p")
         played = browser.count()
         self.assertGreaterEqual(played, 1)
-        browser.driver.execute_async_script("setTimeout(arguments[0], 700)")
+        browser.wait(0.7)
         self.assertEqual(browser.count(), played)
 
     def test_permalink(self):
@@ -283,6 +282,7 @@ class Numbers(Case):
         self.assertIn("−∞", browser.text(".cell-card"))
         self.assertIn("masked: query 3 does not see key 0", browser.text(".cell-card"))
         browser.click(".as-table summary")
+        browser.wait(0.2)
         self.assertIn("−∞ −∞", browser.text(".as-table table"))
 
     def test_nan(self):
@@ -451,11 +451,11 @@ class TwoTraces(Case):
             path = Path(browser.folder.name) / "other.html"
             path.write_text(content)
             browser.driver.find_element("id", "file").send_keys(str(path))
-            browser.driver.execute_async_script("setTimeout(arguments[0], 300)")
+            browser.wait(0.3)
             self.assertEqual(browser.js("stepper.views.map((v) => v.trace.length)"), [len(self.a["steps"]), len(self.b["steps"])])
         path.write_text("nothing of the kind")
         browser.driver.find_element("id", "file").send_keys(str(path))
-        browser.driver.execute_async_script("setTimeout(arguments[0], 300)")
+        browser.wait(0.3)
         self.assertIn("holds no trace", browser.text("#notice"))
 
 

@@ -67,7 +67,11 @@ class Browser:
         return self.driver.find_element(By.CSS_SELECTOR, css).text
 
     def address(self):
+        self.wait(0.4)  # it follows what is shown a little later
         return self.js("location.hash")
+
+    def wait(self, seconds):
+        self.driver.execute_async_script("setTimeout(arguments[1], 1000 * arguments[0])", seconds)
 
     # ---- what a person does
 

@@ -32,18 +32,21 @@ function sramBar(trace, state) {
   const capacity = trace.sram?.capacity_bytes || 0, { held, peak } = state.counts, isFar = capacity > 4 * trace.peak;
   const whole = Math.max(1, trace.peak, isFar ? 0 : capacity), percent = (n) => `${((100 * n) / whole).toFixed(2)}%`;
   const holders = state.holders(trace, trace.steps[state.count - 1]);
-  const part = ({ name, bytes }, k) =>
-    `<span class="holder h${k % 4}" style="width:${percent(bytes)}" title="${escaped(name)}: ${grouped(bytes)} bytes">` +
-    `${escaped(name)}</span>`;
-  const times = capacity ? `: <b>${shown(peak / capacity, 3)} M</b>` : "", over = peak > capacity ? ", more than there is" : "";
+  const part = ({ name, bytes }, k) => {
+    const style = `class="holder h${k % 4}" style="width:${percent(bytes)}"`;
+    return `<span ${style} title="${escaped(name)}: ${grouped(bytes)} bytes">${escaped(name)}</span>`;
+  };
+  const times = capacity ? `: <b>${shown(peak / capacity, 3)} M</b>` : "";
+  const over = peak > capacity ? ", more than there is" : "";
+  const far = isFar ? `<span class="muted">The bar: the trace's peak.</span>` : "";
+  const mark = `<span class="capacity" style="left:calc(${percent(capacity)} - 16px)" title="M">M</span>`;
   const names = holders.map((t) => `${t.name} ${bytesShown(t.bytes)}`).join(", ") || "nothing";
   return `<div class="sram">
     <p title="M is the SRAM of one worker. The paper's block sizes may overflow it: its Θ hides S and the statistics.">
-      ${trace.isKernel ? "Shared memory" : "SRAM"}: <b>${bytesShown(held)}</b> held, peak so far <b>${bytesShown(peak)}</b>
-      of M = ${bytesShown(capacity)}${times}${over}. ${isFar ? '<span class="muted">The bar: the trace’s peak.</span>' : ""}</p>
+      ${trace.isKernel ? "Shared memory" : "SRAM"}: <b>${bytesShown(held)}</b> held,
+      peak so far <b>${bytesShown(peak)}</b> of M = ${bytesShown(capacity)}${times}${over}. ${far}</p>
     <div class="bar" role="img" aria-label="Held by ${escaped(names)}">${holders.map(part).join("")}
-      <span class="peak" style="left:${percent(peak)}" title="peak so far"></span>
-      ${isFar ? "" : `<span class="capacity" style="left:calc(${percent(capacity)} - 16px)" title="M">M</span>`}</div></div>`;
+      <span class="peak" style="left:${percent(peak)}" title="peak so far"></span>${isFar ? "" : mark}</div></div>`;
 }
 
 function drawCounters(root, trace, state) {

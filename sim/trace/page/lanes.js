@@ -4,12 +4,18 @@ class Lanes {
   constructor(view, root) {
     this.view = view;
     this.trace = view.trace;
-    root.innerHTML = `<div class="lanes-head"><b>Warps</b> <span class="muted">nominal cycles: a shape, not a prediction</span>
-      <button class="fit-visit" title="Zoom to the tile visit">tile</button><button class="fit-all" title="Zoom to the whole run">all</button>
-      <button class="zoom-in" aria-label="Zoom in">+</button><button class="zoom-out" aria-label="Zoom out">−</button></div>
-      <canvas class="lanes" tabindex="0" role="img" aria-label="Time line of the warps: left and right arrows go to the lane's neighbouring slices"></canvas>`;
+    root.innerHTML = `<div class="lanes-head"><b>Warps</b>
+      <span class="muted">nominal cycles: a shape, not a prediction</span>
+      <button class="fit-visit" title="Zoom to the tile visit">tile</button>
+      <button class="fit-all" title="Zoom to the whole run">all</button>
+      <button class="zoom-in" aria-label="Zoom in">+</button>
+      <button class="zoom-out" aria-label="Zoom out">−</button></div>
+      <canvas class="lanes" tabindex="0" role="img"
+        aria-label="Time line of the warps: left and right arrows go to the lane's neighbouring slices"></canvas>`;
     this.canvas = root.querySelector("canvas");
-    this.whole = [Math.min(...this.trace.steps.map((s) => s.begin ?? 0)), Math.max(1, ...this.trace.steps.map((s) => s.end ?? 0))];
+    this.whole = [
+      Math.min(...this.trace.steps.map((s) => s.begin ?? 0)), Math.max(1, ...this.trace.steps.map((s) => s.end ?? 0))
+    ];
     this.range = [...this.whole];
     this.follows = true;
     const on = (name, f) => (root.querySelector(`.${name}`).onclick = () => (f(), this.draw(this.view.step)));
@@ -39,19 +45,19 @@ class Lanes {
     g.beginPath();
     g.rect(left, 0, w - left, h);
     g.clip();
-    for (const s of this.trace.steps) if (s.end >= from && s.begin <= to) this.#drawSlice(g, s, x, height, palette);
+    for (const s of this.trace.steps)
+      if (s.end >= from && s.begin <= to) this.#drawSlice(g, s, x, height, palette);
     if (step) this.#drawCurrent(g, step, x, height, palette, h - axis);
     g.restore();
   }
 
-  get #ctas() {
-    return new Set(this.trace.lanes.map((l) => String(l.cta))).size;
-  }
+  get #ctas() { return new Set(this.trace.lanes.map((l) => String(l.cta))).size; }
 
   #fitVisit() {
     const { view, trace } = this, visit = trace.visits[trace.visitOf[Math.max(0, view.count - 1)]];
     if (!visit) return;
-    const steps = trace.steps.slice(visit.first, visit.end), begin = Math.min(...steps.map((s) => s.begin ?? 0)), end = Math.max(...steps.map((s) => s.end ?? 0));
+    const steps = trace.steps.slice(visit.first, visit.end), begin = Math.min(...steps.map((s) => s.begin ?? 0)),
+          end = Math.max(...steps.map((s) => s.end ?? 0));
     const margin = Math.max(4, 0.03 * (end - begin));
     this.range = [begin - margin, end + margin];
   }
@@ -82,7 +88,8 @@ class Lanes {
 
   /** mma: orange; global memory: blue; shared memory: light blue; barriers and waits: hatched; marks: a line. */
   #drawSlice(g, step, x, height, palette) {
-    const top = (step.lane ?? 0) * height + 2, h = height - 4, left = x(step.begin), w = Math.max(1, x(step.end) - left - 0.5);
+    const top = (step.lane ?? 0) * height + 2, h = height - 4, left = x(step.begin),
+          w = Math.max(1, x(step.end) - left - 0.5);
     if (step.do === "mark") {
       g.fillStyle = palette.ink;
       g.fillRect(left, top - 2, 1, height);
@@ -132,7 +139,8 @@ class Lanes {
   #onKey(e) {
     if (e.key !== "ArrowLeft" && e.key !== "ArrowRight") return;
     const lane = this.view.step?.lane ?? 0, of = this.trace.steps.filter((s) => (s.lane ?? 0) === lane);
-    const to = e.key === "ArrowRight" ? of.find((s) => s.index + 1 > this.view.count) : of.findLast((s) => s.index + 1 < this.view.count);
+    const to = e.key === "ArrowRight" ? of.find((s) => s.index + 1 > this.view.count) :
+                                        of.findLast((s) => s.index + 1 < this.view.count);
     if (to) this.view.jump(to.index + 1);
     e.preventDefault();
     e.stopPropagation();

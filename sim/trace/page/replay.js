@@ -2,9 +2,7 @@
 
 /** What lies where after `count` steps. Arrays of tiles are replaced, never changed, so that copies may share them. */
 class State {
-  constructor(fields) {
-    Object.assign(this, fields);
-  }
+  constructor(fields) { Object.assign(this, fields); }
 
   /** Before the first step: the inputs are in HBM, SRAM is empty. */
   static first(trace) {
@@ -13,13 +11,16 @@ class State {
       count: 0,
       tensors: trace.tensors.map((t) => {
         const size = t.batch * t.heads * t.rows * t.cols;
-        return { values: t.initial?.slice() ?? new Float64Array(size), written: new Uint8Array(size).fill(t.initial ? 1 : 0) };
+        return {
+          values: t.initial?.slice() ?? new Float64Array(size),
+          written: new Uint8Array(size).fill(t.initial ? 1 : 0)
+        };
       }),
       /** @type {Map<number, object>} id → { id, name, rows, cols, values or null, batch, head, space, … } */
       tiles: new Map(),
       /** Parts of S, P, … that were in SRAM and are no more: "name batch head rows cols" → { name, rows, cols, … } */
       gone: new Map(),
-      counts: { ...nothing(), sram: [0, 0], flops: [0, 0, 0], held: 0, peak: 0 },
+      counts: {...nothing(), sram: [0, 0], flops: [0, 0, 0], held: 0, peak: 0 },
       ofTensor: trace.tensors.map(nothing),
       lines: new Map(),
     });
@@ -29,10 +30,10 @@ class State {
     return new State({
       count: this.count,
       tensors: this.tensors.map((t) => ({ values: t.values.slice(), written: t.written.slice() })),
-      tiles: new Map([...this.tiles].map(([id, tile]) => [id, { ...tile }])),
+      tiles: new Map([...this.tiles].map(([id, tile]) => [id, {...tile }])),
       gone: new Map(this.gone),
-      counts: { ...this.counts, sram: [...this.counts.sram], flops: [...this.counts.flops] },
-      ofTensor: this.ofTensor.map((t) => ({ ...t })),
+      counts: {...this.counts, sram: [...this.counts.sram], flops: [...this.counts.flops] },
+      ofTensor: this.ofTensor.map((t) => ({...t })),
       lines: new Map(this.lines),
     });
   }
@@ -55,12 +56,24 @@ class State {
 
   /** A tile is given back or renamed: what was in it is in SRAM no more. */
   #goes({ name, batch, head, rows, cols }) {
-    this.gone.set([baseName(name), batch, head, rows, cols].join(" "), { name: baseName(name), batch, head, rows, cols });
+    this.gone.set(
+        [baseName(name), batch, head, rows, cols].join(" "), { name: baseName(name), batch, head, rows, cols });
   }
 
   #take(take, step) {
-    this.tiles.set(take.tile, { rows: [0, 0], cols: [0, 1], space: "sram", ...take, id: take.tile, values: null, since: step.index,
-                                worker: step.worker ?? 0, batch: step.batch ?? 0, head: step.head ?? 0, lane: take.lane ?? step.lane });
+    this.tiles.set(take.tile, {
+      rows: [0, 0],
+      cols: [0, 1],
+      space: "sram",
+      ...take,
+      id: take.tile,
+      values: null,
+      since: step.index,
+      worker: step.worker ?? 0,
+      batch: step.batch ?? 0,
+      head: step.head ?? 0,
+      lane: take.lane ?? step.lane
+    });
   }
 
   #act(trace, step) {
@@ -77,8 +90,13 @@ class State {
       });
     } else if (tile && step.values) {
       if (tile.name !== step.name && tile.values && isOverBoth(tile.name)) this.#goes(tile);
-      Object.assign(tile, { name: step.name ?? tile.name, rows: step.rows ?? tile.rows, cols: step.cols ?? tile.cols,
-                            values: step.values, since: step.index });
+      Object.assign(tile, {
+        name: step.name ?? tile.name,
+        rows: step.rows ?? tile.rows,
+        cols: step.cols ?? tile.cols,
+        values: step.values,
+        since: step.index
+      });
       this.gone.delete([baseName(tile.name), tile.batch, tile.head, tile.rows, tile.cols].join(" "));
     }
   }
@@ -108,8 +126,9 @@ class State {
   /** The tiles in the SRAM of the step's worker; of a kernel, in its CTA's shared memory. */
   holders(trace, step) {
     const cta = (lane) => String(trace.lanes[lane ?? 0]?.cta);
-    return [...this.tiles.values()].filter((t) => t.space !== "registers" &&
-      (trace.isKernel ? cta(t.lane) === cta(step?.lane) : t.worker === (step?.worker ?? 0)));
+    return [...this.tiles.values()].filter(
+        (t) => t.space !== "registers" &&
+            (trace.isKernel ? cta(t.lane) === cta(step?.lane) : t.worker === (step?.worker ?? 0)));
   }
 
   /** A short text that two states share only if they are equal in all that is shown. */

@@ -31,14 +31,10 @@ class Trace {
     this.visitOf = visitOfEachStep(this);
   }
 
-  get length() {
-    return this.steps.length;
-  }
+  get length() { return this.steps.length; }
 
   /** "03 online softmax" */
-  get title() {
-    return this.stage.replace(/_/g, " ");
-  }
+  get title() { return this.stage.replace(/_/g, " "); }
 
   /** Where the head's part of a tensor begins, an index into its values: one with the KV heads belongs to a group. */
   firstElement(tensor, batch, head) {
@@ -54,13 +50,9 @@ class Trace {
     return step.name ?? "";
   }
 
-  tensorNamed(name) {
-    return this.tensors.find((t) => t.name === name);
-  }
+  tensorNamed(name) { return this.tensors.find((t) => t.name === name); }
 
-  lineKey(at) {
-    return `${at[0]}:${at[1]}`;
-  }
+  lineKey(at) { return `${at[0]}:${at[1]}`; }
 
   /** May query i see key j? */
   sees(batch, head, i, j) {
@@ -68,13 +60,9 @@ class Trace {
     return !rows || rows[i]?.[j] !== "0";
   }
 
-  chapterAt(count) {
-    return this.chapters.findLastIndex((c) => c.first < Math.max(count, 1));
-  }
+  chapterAt(count) { return this.chapters.findLastIndex((c) => c.first < Math.max(count, 1)); }
 
-  isBackwardAt(count) {
-    return this.chapters[this.chapterAt(count)]?.name.startsWith("backward") ?? false;
-  }
+  isBackwardAt(count) { return this.chapters[this.chapterAt(count)]?.name.startsWith("backward") ?? false; }
 
   #findLines() {
     const lines = new Map();
@@ -105,10 +93,12 @@ class Trace {
     const scale = {};
     const see = (name, values) => {
       let most = scale[baseName(name)] ?? 0;
-      for (const x of values) if (Math.abs(x) < 1e30) most = Math.max(most, Math.abs(x));
+      for (const x of values)
+        if (Math.abs(x) < 1e30) most = Math.max(most, Math.abs(x));
       scale[baseName(name)] = most;
     };
-    for (const t of this.tensors) if (t.initial) see(t.name, t.initial);
+    for (const t of this.tensors)
+      if (t.initial) see(t.name, t.initial);
     const names = new Map();
     for (const step of this.steps) {
       for (const take of step.takes ?? []) names.set(take.tile, take.name);
@@ -132,7 +122,8 @@ function forEachElement(trace, step, f) {
   const first = trace.firstElement(tensor, step.batch ?? 0, step.head ?? 0);
   const [r0, r1] = step.rows, [c0, c1] = step.cols ?? [0, tensor.cols];
   let k = 0;
-  for (let r = r0; r < r1; ++r) for (let c = c0; c < c1; ++c) f(first + r * tensor.cols + c, k++);
+  for (let r = r0; r < r1; ++r)
+    for (let c = c0; c < c1; ++c) f(first + r * tensor.cols + c, k++);
 }
 
 /** The ledger by source line: key → { read, written, runs }; a read-modify-write is both. */
@@ -145,15 +136,17 @@ function addToLine(lines, trace, step) {
 
 /**
  * Visits: neighbouring steps that work on the same pair of a row tile and a column tile.
- * @returns {{first: number, end: number, chapter: number, row: number, col: number}[]} row and col count tiles; −1: none
+ * @returns {{first: number, end: number, chapter: number, row: number, col: number}[]} row, col count tiles; −1: none
  */
 function findVisits(trace) {
   const pairs = trace.isKernel ? pairsOfMarks(trace) : pairsOfTiles(trace);
   const visits = [];
   pairs.forEach((pair, k) => {
     const chapter = trace.chapterAt(k + 1), last = visits.at(-1);
-    if (last && last.row === pair[0] && last.col === pair[1] && last.chapter === chapter) last.end = k + 1;
-    else visits.push({ first: k, end: k + 1, chapter, row: pair[0], col: pair[1] });
+    if (last && last.row === pair[0] && last.col === pair[1] && last.chapter === chapter)
+      last.end = k + 1;
+    else
+      visits.push({ first: k, end: k + 1, chapter, row: pair[0], col: pair[1] });
   });
   return visits;
 }
@@ -161,8 +154,10 @@ function findVisits(trace) {
 /** A tile of S names its pair; loads before it belong to it, and so do computations and stores after it. */
 function pairsOfTiles(trace) {
   const br = trace.tiles?.br || trace.problem.n_q || 1, bc = trace.tiles?.bc || trace.problem.n_k || 1;
-  const own = trace.steps.map((step) =>
-    isOverBoth(trace.subject(step)) && step.cols ? [Math.floor(step.rows[0] / br), Math.floor(step.cols[0] / bc)] : null);
+  const own = trace.steps.map(
+      (step) => isOverBoth(trace.subject(step)) && step.cols ?
+          [Math.floor(step.rows[0] / br), Math.floor(step.cols[0] / bc)] :
+          null);
   const pairs = new Array(own.length).fill(null);
   const isPreparation = (step) => step.do === "load" || (step.do === "fill" && !isStored(trace, step));
   for (let k = own.length - 1; k >= 0; --k)
@@ -171,10 +166,11 @@ function pairsOfTiles(trace) {
   return pairs;
 }
 
-const isStored = (trace, step) => trace.steps[step.index + 1]?.do === "store" && trace.steps[step.index + 1].tile === step.tile;
+const isStored = (trace, step) =>
+    trace.steps[step.index + 1]?.do === "store" && trace.steps[step.index + 1].tile === step.tile;
 
 const startsAnew = (trace, k) =>
-  trace.chapters.some((c) => c.first === k) || trace.steps[k].worker !== trace.steps[k - 1].worker;
+    trace.chapters.some((c) => c.first === k) || trace.steps[k].worker !== trace.steps[k - 1].worker;
 
 /** Marks "row tile" and "column tile" name the pair of their CTA, as soon as its first warp sets them. */
 function pairsOfMarks(trace) {
@@ -188,8 +184,10 @@ function pairsOfMarks(trace) {
     cta.marks.set(lane, ordinal);
     if (ordinal <= cta.most) return cta.pair;
     cta.most = ordinal;
-    if (/row/.test(step.name)) cta.pair = [step.value ?? 0, cta.pair[1]];
-    else if (/col/.test(step.name)) cta.pair = [cta.pair[0], step.value ?? 0];
+    if (/row/.test(step.name))
+      cta.pair = [step.value ?? 0, cta.pair[1]];
+    else if (/col/.test(step.name))
+      cta.pair = [cta.pair[0], step.value ?? 0];
     return cta.pair;
   });
 }
