@@ -8,7 +8,7 @@ PAGE = Path(__file__).resolve().parent.parent.parent / "sim/trace/page"
 
 def joined(traces):
     template = (PAGE / "page.html").read_text()
-    names = re.search(r"<!-- scripts, in this order:(.*?)-->", template, re.DOTALL).group(1).split()
+    names = re.search(r"<!-- scripts:(.*?)-->", template, re.DOTALL).group(1).split()
     script = "\n".join((PAGE / name).read_text() for name in names)
     data = json.dumps(traces, allow_nan=False).replace("<", "\\u003c")
     parts = {"/*STYLE*/": (PAGE / "style.css").read_text(), "/*SCRIPT*/": script, "TRACES": data}
