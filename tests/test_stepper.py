@@ -1,14 +1,9 @@
 #!/usr/bin/env python3
 # label: full
 """The stepper page in headless Chromium: what it shows is what the trace holds, at every step, by every control."""
-import copy
 import json
 import math
-import os
-import statistics
-import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
@@ -17,9 +12,6 @@ from browser import HEIGHT, WIDTH, Browser, Keys  # noqa: E402
 from hand_made_trace import online_softmax  # noqa: E402
 from stepper_page import joined  # noqa: E402
 
-APP = os.environ.get("FLASH_APP", str(Path(__file__).resolve().parent.parent / "build/cpu/flashsteps-app"))
-
-
 def setUpModule():
     global browser
     browser = Browser()
@@ -27,14 +19,6 @@ def setUpModule():
 
 def tearDownModule():
     browser.quit()
-
-
-def step_command(*arguments):
-    """The traces in the page that `step` writes, and the page."""
-    with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / "page.html"
-        subprocess.run([APP, "step", *map(str, arguments), "--out", page], check=True, capture_output=True)
-        return page.read_text()
 
 
 class Case(unittest.TestCase):

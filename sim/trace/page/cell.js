@@ -80,13 +80,10 @@ class CellPane {
   /** The last step up to now that computed the cell; if it came to HBM by another tile, that tile's. */
   #origin(cell) {
     const { view } = this, { trace } = view, result = { step: null, stored: null, loaded: null };
+    if (trace.isKernel) return { ...result, step: this.#kernelOrigin(cell) };
     let tile;
     for (let k = view.count - 1; k >= 0; --k) {
       const step = trace.steps[k];
-      if (trace.isKernel) {
-        if (this.#kernelChanges(step, cell)) return {...result, step };
-        continue;
-      }
       if (!step.rows || !this.#covers(step, cell)) continue;
       const made = step.do === "compute" || step.do === "fill";
       if (made && (tile === undefined ? this.#isNamed(step.name, cell.name) : step.tile === tile))
@@ -110,17 +107,17 @@ class CellPane {
         contains(step.cols ?? [0, 1], cell.j);
   }
 
-  #kernelChanges(step, cell) {
-    const { view } = this, { trace } = view;
-    return (step.changes ?? []).some((change) => {
-      if (cell.tile !== undefined) return change.tile === cell.tile;
-      if (change.tensor === undefined) return false;
-      const t = trace.tensors[change.tensor];
-      if (t.name !== cell.name) return false;
-      const element = trace.firstElement(t, view.batch, view.head) + cell.i * t.cols + cell.j,
-            first = change.first ?? 0;
-      return element >= first && element < first + change.values.length;
-    });
+  /** The last step up to now of a kernel that changed the element. */
+  #kernelOrigin(cell) {
+    const { trace, batch, head, count, replay } = this.view, isTile = cell.tile !== undefined;
+    const which = isTile ? cell.tile : trace.tensors.findIndex((t) => t.name === cell.name);
+    const whole = isTile ? replay.at(count).tiles.get(which) : trace.tensors[which];
+    if (!whole) return null;
+    const nc = isTile ? whole.cols[1] - whole.cols[0] : whole.cols;
+    const element = (isTile ? 0 : trace.firstElement(whole, batch, head)) + cell.i * nc + cell.j;
+    const makes = ({ tile, tensor, first = 0, values }) =>
+        (isTile ? tile : tensor) === which && contains([first, first + values.length], element);
+    return trace.steps.slice(0, count).findLast((step) => step.changes?.some(makes)) ?? null;
   }
 
   #formula({ step, stored }, cell) {

@@ -7,6 +7,7 @@ class CodePane {
     this.onLine = onLine;
     this.root = root;
     this.file = -1;
+    this.rows = new Map();
     root.innerHTML = `<div class="code-head"><select aria-label="Source file"></select>
       <span class="muted" title="Elements that the line moved from HBM and to it up to now">read · written</span></div>
       <div class="code-lines" role="listbox" tabindex="0"

@@ -32,7 +32,7 @@ function columnNames(trace, isBackward) {
     if (t.rows === trace.problem.n_q && t.role !== "input") see(t.name, t.rows, t.cols);
   if (trace.isKernel) return names;
   for (const step of trace.steps) {
-    if (!!trace.isBackwardAt(step.index + 1) !== isBackward) continue;
+    if (trace.isBackwardAt(step.index + 1) !== isBackward) continue;
     for (const take of step.takes ?? [])
       if (take.rows && take.cols) see(take.name, take.rows[1] - take.rows[0], take.cols[1] - take.cols[0]);
   }

@@ -1,7 +1,6 @@
 // Two traces in lock-step: where the one is in its tile visit, there the other one is in its visit of the same tiles.
 
-const passName = (trace, visit) =>
-    (/^backward/.test(trace.chapters[visit.chapter]?.name ?? "") ? "backward" : "forward");
+const isBackward = (trace, visit) => trace.isBackwardAt(visit.first + 1);
 
 /** Row and column tile of a visit by their middle in rows and keys, so that tiles of other sizes find each other. */
 function middleOf(trace, visit) {
@@ -11,10 +10,10 @@ function middleOf(trace, visit) {
 
 /** The visit of `other` that has the leader's tiles, in the same pass; of several the one as far into the trace. */
 function samePlace(leader, visit, other) {
-  const [row, col] = middleOf(leader, visit), pass = passName(leader, visit);
+  const [row, col] = middleOf(leader, visit), pass = isBackward(leader, visit);
   const { br = other.problem.n_q, bc = other.problem.n_k } = other.tiles ?? {};
   const fits = other.visits.filter(
-      (v) => passName(other, v) === pass &&
+      (v) => isBackward(other, v) === pass &&
           (row < 0 ? v.row < 0 :
                      v.row === Math.floor(row / br) && (col < 0 || v.col < 0 || v.col === Math.floor(col / bc))));
   const far = visit.first / leader.length,

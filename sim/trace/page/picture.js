@@ -53,14 +53,13 @@ class Picture {
   /** What a cell holds: in SRAM, in HBM; undefined where it is not there. */
   valueOf({ name, tile, i, j }) {
     if (tile !== undefined) {
-      const t = this.state.tiles.get(tile);
-      return { sram: t?.values?.[i * (t.cols[1] - t.cols[0]) + j], hbm: undefined };
+      const shelved = this.state.tiles.get(tile);
+      return { sram: shelved && valueIn(shelved, i, j), hbm: undefined };
     }
     const inSram = (this.tilesOfSlot.get(name) ?? []).find((t) => contains(t.rows, i) && contains(t.cols, j));
-    const nc = inSram && inSram.cols[1] - inSram.cols[0];
     return {
-      sram: inSram?.values?.[(i - inSram.rows[0]) * nc + j - inSram.cols[0]],
-      hbm: this.#hbm(name)?.(i, j)?.value
+      sram: inSram && valueIn(inSram, i - inSram.rows[0], j - inSram.cols[0]),
+      hbm: this.#hbm(name)?.(i, j)?.value,
     };
   }
 
@@ -106,8 +105,7 @@ class Picture {
     const inTile = (i, j) => tiles.find((t) => t.values && contains(t.rows, i) && contains(t.cols, j));
     const value = (r, c) => {
       const [i, j] = at(r, c), tile = inTile(i, j);
-      return tile ? tile.values[(i - tile.rows[0]) * (tile.cols[1] - tile.cols[0]) + j - tile.cols[0]] :
-                    hbm?.(i, j)?.value;
+      return tile ? valueIn(tile, i - tile.rows[0], j - tile.cols[0]) : hbm?.(i, j)?.value;
     };
     const color = (r, c) => {
       const v = value(r, c);

@@ -83,9 +83,10 @@ class State {
       forEachElement(trace, step, (element, k) => (values[k] = this.tensors[step.tensor].values[element]));
       if (tile) Object.assign(tile, { values, since: step.index, rows: step.rows, cols: step.cols });
     } else if (step.do === "store" || step.do === "accumulate") {
+      const sum = trace.dtype === "fp64" ? Number : Math.fround;
       const { values, written } = this.tensors[step.tensor], from = step.values ?? tile?.values;
       forEachElement(trace, step, (element, k) => {
-        values[element] = step.do === "store" || step.values ? from[k] : values[element] + from[k];
+        values[element] = step.do === "store" || step.values ? from[k] : sum(values[element] + from[k]);
         written[element] = 1;
       });
     } else if (tile && step.values) {
@@ -101,15 +102,18 @@ class State {
     }
   }
 
-  #change(change, step) {
-    if (change.tensor === undefined) {
-      const tile = this.tiles.get(change.tile);
-      if (tile) Object.assign(tile, { values: change.values, since: step.index });
-    } else {
-      const { values, written } = this.tensors[change.tensor], first = change.first ?? 0;
-      values.set(change.values, first);
-      written.fill(1, first, first + change.values.length);
+  /** Of a kernel: some elements of a tile or tensor are new, and thereby known. */
+  #change({ tensor, tile: id, first = 0, values }, step) {
+    if (tensor !== undefined) {
+      this.tensors[tensor].values.set(values, first);
+      this.tensors[tensor].written.fill(1, first, first + values.length);
+      return;
     }
+    const tile = this.tiles.get(id), all = new Float64Array(size(tile)), known = new Uint8Array(all.length);
+    if (tile.values) all.set(tile.values), known.set(tile.known);
+    all.set(values, first);
+    known.fill(1, first, first + values.length);
+    Object.assign(tile, { values: all, known, since: step.index });
   }
 
   #count(trace, step) {
@@ -142,6 +146,7 @@ class State {
     for (const tile of this.tiles.values()) {
       text(JSON.stringify([tile.id, tile.name, tile.rows, tile.cols, tile.since]));
       tile.values?.forEach(number);
+      tile.known?.forEach(word);
     }
     text(JSON.stringify([this.count, [...this.gone.keys()].sort(), this.counts, this.ofTensor, [...this.lines]]));
     return hash.toString(16).padStart(8, "0");
@@ -149,6 +154,12 @@ class State {
 }
 
 const size = ({ rows, cols }) => (rows[1] - rows[0]) * ((cols ?? [0, 1])[1] - (cols ?? [0, 1])[0]);
+
+/** What a tile holds in its own row and column; undefined where that is not known. */
+function valueIn(tile, i, j) {
+  const k = i * (tile.cols[1] - tile.cols[0]) + j;
+  return tile.values && (!tile.known || tile.known[k]) ? tile.values[k] : undefined;
+}
 
 /** States by step count. Saves one now and then, so that going back is cheap. */
 class Replay {

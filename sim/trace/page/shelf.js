@@ -47,8 +47,10 @@ function flowed(tiles, width, cell) {
 
 function drawShelved(g, box, { palette, step, trace }) {
   const { tile } = box, scale = trace.scale[baseName(tile.name)] ?? 0;
-  const value = (r, c) => tile.values?.[r * box.cols + c];
-  const color = (r, c) => (tile.values ? palette.ofValue(value(r, c), scale) : null);
+  const color = (r, c) => {
+    const v = valueIn(tile, r, c);
+    return v === undefined ? null : palette.ofValue(v, scale);
+  };
   g.font = labelFont;
   g.fillStyle = palette.ink;
   g.fillText(box.name, box.x, box.y - 3);

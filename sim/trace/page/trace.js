@@ -11,7 +11,8 @@ const isOverBoth = (name) => /^d?[SP]$|^mask$/.test(baseName(name));
 
 class Trace {
   constructor(json) {
-    Object.assign(this, json);
+    const { n: n_q, nk: n_k } = json.problem;
+    Object.assign(this, json, { problem: { n_q, n_k, ...json.problem } });
     this.chapters = json.chapters?.length ? json.chapters : [{ name: "all steps", first: 0 }];
     this.isKernel = json.on === "vgpu";
     for (const tensor of this.tensors) tensor.initial = tensor.values ? decodedAll(tensor.values, json.dtype) : null;
@@ -62,7 +63,17 @@ class Trace {
 
   chapterAt(count) { return this.chapters.findLastIndex((c) => c.first < Math.max(count, 1)); }
 
-  isBackwardAt(count) { return this.chapters[this.chapterAt(count)]?.name.startsWith("backward") ?? false; }
+  /** Is the chapter of a file of the backward pass? */
+  isBackwardAt(count) {
+    const chapter = this.chapters[this.chapterAt(count)];
+    chapter.isBackward ??= this.#isBackward(chapter);
+    return chapter.isBackward;
+  }
+
+  #isBackward(chapter) {
+    const at = this.steps.slice(chapter.first).find((s) => s.at)?.at;
+    return at !== undefined && /backward[.]\w+$/.test(this.files[at[0]].path);
+  }
 
   #findLines() {
     const lines = new Map();

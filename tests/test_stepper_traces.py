@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+# label: full
+"""Pages that `step` writes, in headless Chromium: the formulas are true, the counters the ledger, the end the outputs."""
+import json
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
+from browser import HEIGHT, WIDTH, Browser, Keys  # noqa: E402
+from command_line import load, save  # noqa: E402
+from stepper_page import joined  # noqa: E402
+
+APP = os.environ.get("FLASH_APP", str(Path(__file__).resolve().parent.parent / "build/cpu/flashsteps-app"))
+ODD = ["--n", 13, "--nk", 17, "--d", 6, "--dv", 5, "--br", 4, "--bc", 5]
+
+
+def setUpModule():
+    global browser, folder
+    folder = tempfile.TemporaryDirectory()
+    browser = Browser()
+
+
+def tearDownModule():
+    browser.quit()
+    folder.cleanup()
+
+
+def app(*arguments):
+    return subprocess.run([APP, *map(str, arguments)], check=True, capture_output=True, text=True).stdout
+
+
+def page_of(*arguments):
+    page = Path(folder.name) / "page.html"
+    app("step", *arguments, "--out", page)
+    return page.read_text()
+
+
+def traces_in(page):
+    return json.loads(re.search(r'id="traces">(.*?)</script>', page, re.DOTALL).group(1))
+
+
+def opened(*arguments):
+    """The command's traces on a page of the sources as they are now."""
+    traces = traces_in(page_of(*arguments))
+    browser.open_text(joined(traces))
+    return traces
+
+
+class Case(unittest.TestCase):
+    def tearDown(self):
+        self.assertEqual(browser.errors(), [])
+
+
+# Every computed cell: which have no formula, and where the formula's value is not the trace's.
+CHECK = """(() => {
+  const { trace, formulas } = stepper.active, found = { checked: 0, without: [], wrong: [] };
+  for (const step of trace.steps) {
+    if (step.do !== "compute" && step.do !== "fill") continue;
+    const formula = formulas.of(step), nc = step.cols[1] - step.cols[0], nr = step.rows[1] - step.rows[0];
+    const place = `step ${step.index + 1}, ${step.name}: ${sourceOf(trace, step)}`;
+    if (!formula) { found.without.push(place); continue; }
+    for (let i = 0; i < nr; ++i)
+      for (let j = 0; j < nc; ++j, ++found.checked) {
+        const value = formula.value(i, j), traced = step.values[i * nc + j];
+        if (!agrees(value, traced)) found.wrong.push(`${place} at ${i}, ${j}: ${formula.sym(i, j)} = ${value.n} = ${value.v} ± ${value.e}, not ${traced}`);
+      }
+  }
+  return found;
+})()"""
+
+
+class Formulas(Case):
+    """What the page shows as a cell's arithmetic evaluates to what the run computed."""
+
+    def check(self, *arguments):
+        for trace in opened(*arguments):
+            found = browser.js(CHECK)
+            self.assertEqual(found["without"], [], arguments)
+            self.assertEqual(found["wrong"][:3], [], arguments)
+            computed = sum(len(s["values"]) for s in trace["steps"] if s["do"] in ("compute", "fill"))
+            self.assertEqual(found["checked"], computed)
+            self.assertGreater(computed, 100)
+
+    def test_stages(self):
+        for stage in ("01", "02", "03", "04"):
+            size = ODD if stage != "01" else ODD[:-4]
+            self.check(stage, *size)
+            self.check(stage, *size, "--causal", "--softcap", 2, "--dropout", 0.3, "--dropout-seed", 5, "--heads", 2)
+
+    def test_backward(self):
+        for stage in ("01", "04"):
+            size = ODD if stage != "01" else ODD[:-4]
+            self.check(stage, *size, "--backward")
+            self.check(stage, *size, "--backward", "--causal", "--softcap", 2, "--dropout", 0.3, "--heads", 4, "--kv-heads", 2)
+
+    def test_masks(self):
+        mask, slopes = f"{folder.name}/mask.npy", f"{folder.name}/slopes.npy"
+        save(mask, ((2, 13, 17), [float(k % 3 != 0 and not 17 <= k < 34) for k in range(2 * 13 * 17)]))
+        save(slopes, ((2,), [0.5, 0.25]))
+        for stage in ("02", "03", "04"):
+            self.check(stage, *ODD, "--heads", 2, "--mask", mask, "--alibi", slopes, "--window", "4,2", "--softcap", 3)
+        self.check("04", *ODD, "--heads", 2, "--mask", mask, "--alibi", slopes, "--causal", "--softcap", 3, "--backward")
+
+    def test_formats(self):
+        for dtype in ("fp16", "bf16", "fp64"):
+            self.check("03", *ODD, "--causal", "--dropout", 0.2, "--dtype", dtype)
+            self.check("02", *ODD, "--causal", "--dropout", 0.2, "--dtype", dtype)
+            self.check("04", *ODD, "--causal", "--dropout", 0.2, "--dtype", dtype, "--backward", "--softcap", 1)
+            self.check("01", *ODD[:-4], "--dropout", 0.2, "--dtype", dtype, "--backward", "--softcap", 1)
+
+    def test_first_touch(self):
+        self.check("03", *ODD, "--causal", "--first-touch")
+
+
+class Ends(Case):
+    """After the last step: the outputs and the ledger of the same run."""
+
+    def compare(self, *arguments):
+        traces = opened(*arguments)
+        browser.press("g")
+        out = f"{folder.name}/out"
+        run = json.loads(app("run", *arguments, "--json", "--out", out))
+        self.compare_outputs(traces[0], out)
+        passes = [run["ledger"]] if "ledger" in run else [run["forward"]["ledger"], run["backward"]["ledger"]]
+        counts = browser.js("stepper.active.replay.at(stepper.active.count).counts")
+        total = lambda kind: sum(sum(p["hbm"][kind].values()) for p in passes)
+        self.assertEqual([counts["read"], counts["written"], counts["rmw"]], [total("read"), total("write"), total("rmw")])
+        self.assertEqual(counts["bytes"], sum(p["hbm"]["bytes"] for p in passes))
+        self.assertEqual(counts["sram"], [sum(p["sram"][k] for p in passes) for k in ("read", "write")])
+        self.assertEqual(counts["flops"], [sum(p["flops"][k] for p in passes) for k in ("matmul", "exp", "other")])
+        self.assertEqual(counts["peak"], max(p["sram"]["peak_bytes"] for p in passes))
+        self.compare_lines(passes)
+
+    def compare_outputs(self, trace, out):
+        values = browser.js("stepper.active.replay.at(stepper.active.count).tensors.map((t) => [...t.values].map((x) => Number.isFinite(x) ? x : String(x)))")
+        names = {t["name"]: k for k, t in enumerate(trace["tensors"])}
+        compared = 0
+        for path in Path(out).glob("*.npy"):
+            name = {"o": "O", "dq": "dQ", "dk": "dK", "dv": "dV", "lse": "LSE"}.get(path.stem)
+            if name in names:
+                expected = load(path)[2]
+                self.assertEqual(len(expected), len(values[names[name]]))
+                self.assertEqual([float(x) for x in values[names[name]]], expected, name)
+                compared += 1
+        self.assertGreater(compared, 0)
+
+    def compare_lines(self, passes):
+        lines = {}
+        for line in (line for p in passes for line in p["lines"]):
+            lines[f"{line['file']}:{line['line']}"] = [line["read"], line["write"]]
+        shown = browser.js("Object.fromEntries([...stepper.active.trace.lineTotals].map(([key, t]) => { const [f, l] = key.split(':');"
+                           "return [`${stepper.active.trace.files[f].path}:${l}`, [t.read, t.written]]; }))")
+        self.assertEqual({key: both for key, both in shown.items() if sum(both)}, lines)
+
+    def test_forward(self):
+        self.compare("02", *ODD, "--causal")
+        self.compare("03", *ODD, "--causal", "--heads", 2, "--dtype", "bf16")
+
+    def test_backward_with_grouped_heads(self):
+        self.compare("04", *ODD, "--causal", "--backward", "--heads", 4, "--kv-heads", 2, "--batch", 2)
+        self.compare("01", *ODD[:-4], "--backward", "--heads", 4, "--kv-heads", 2)
+
+    def test_rows_that_see_nothing(self):
+        self.compare("04", "--n", 9, "--nk", 5, "--d", 4, "--br", 2, "--bc", 2, "--causal", "--backward")
+
+
+class Pages(Case):
+    def test_is_made_of_the_sources(self):
+        page = page_of("03", "--causal")
+        self.assertEqual(page.split('id="traces">')[0], joined([]).split('id="traces">')[0])
+        self.assertEqual(page.split("</script>", 1)[1], joined([]).split("</script>", 1)[1])
+        browser.open_text(page)
+        browser.press(Keys.ARROW_RIGHT)
+        self.assertEqual(browser.count(), 1)
+
+    def test_two_stages(self):
+        traces = opened("02", "--beside", "03", "--causal")
+        self.assertEqual(len(traces), 2)
+        for _ in range(12):
+            browser.press("n")
+        browser.press("g")
+        self.assertEqual([browser.count(k) for k in (0, 1)], [len(t["steps"]) for t in traces])
+
+    def test_infinities_and_nan(self):
+        q, k, v = (f"{folder.name}/{name}.npy" for name in "qkv")
+        values = [k % 7 / 4 for k in range(32)]
+        save(q, ((8, 4), [*values[:9], math.nan, *values[10:]])), save(k, ((8, 4), values)), save(v, ((8, 4), values))
+        text = page_of("03", "--q", q, "--k", k, "--v", v, "--br", 2, "--bc", 2, "--allow-nonfinite", "--causal")
+        json.loads(re.search(r'id="traces">(.*?)</script>', text, re.DOTALL).group(1),
+                   parse_constant=lambda name: self.fail(f"{name} is no JSON"))
+        browser.open_text(joined(traces_in(text)))
+        browser.press("g")
+        browser.js("stepper.active.choose({ cell: { name: 'O', i: 0, j: 0 } })")
+        self.assertNotIn("NaN", browser.text(".cell-card"))
+
+    def test_large_one_is_quick(self):
+        """N = 64, d = 64: loads within a second, a step is drawn within a frame of 60 Hz."""
+        page = page_of("04", "--n", 64, "--d", 64, "--br", 16, "--bc", 16, "--causal", "--backward")
+        self.assertLess(len(page), 5e6)
+        loads = []
+        for _ in range(3):
+            browser.open_text(page)
+            loads.append(browser.js("performance.getEntriesByType('navigation')[0].loadEventEnd"))
+        steps = browser.js("(() => { const times = []; for (let k = 0; k <= stepper.active.trace.length; ++k) {"
+                           "const start = performance.now(); stepper.moveTo(stepper.active, k); times.push(performance.now() - start); } return times; })()")
+        back = browser.js("(() => { const times = []; for (let k = stepper.active.trace.length; k >= 0; --k) {"
+                          "const start = performance.now(); stepper.moveTo(stepper.active, k); times.push(performance.now() - start); } return times; })()")
+        print(f"N = 64, d = 64: loads in {min(loads):.0f} ms, a step takes {statistics.median(steps):.1f} ms, "
+              f"one back {statistics.median(back):.1f} ms, {len(page) / 1e6:.1f} MB")
+        self.assertLess(min(loads), 1000)
+        self.assertLess(statistics.median(steps), 16)
+        self.assertLess(statistics.median(back), 16)
+
+
+class Kernels(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.trace = traces_in(page_of("03", "--on", "vgpu", "--causal"))[0]
+        cls.page = joined([cls.trace])
+
+    def setUp(self):
+        browser.open_text(self.page)
+
+    def test_ends_with_the_outputs(self):
+        out = f"{folder.name}/kernel"
+        app("run", "03", "--on", "vgpu", "--causal", "--n", 64, "--d", 64, "--out", out)
+        browser.press("g")
+        o = next(k for k, t in enumerate(self.trace["tensors"]) if t["name"] == "O")
+        self.assertEqual(browser.js(f"[...stepper.active.replay.at(stepper.active.count).tensors[{o}].values]"), load(f"{out}/o.npy")[2])
+
+    def test_steps_and_back(self):
+        length = len(self.trace["steps"])
+        counts = [0, 1, 7, length // 3, length // 2, length - 1, length]
+        digests = []
+        for count in counts:
+            browser.go(count)
+            digests.append(browser.digest())
+        for count, digest in reversed(list(zip(counts, digests))):
+            browser.go(count)
+            self.assertEqual(browser.digest(), digest)
+
+    def test_lanes(self):
+        self.assertEqual(len(self.trace["lanes"]), 4)
+        self.assertIn("a shape, not a prediction", browser.text(".lanes-head"))
+        browser.go(400)
+        target = browser.js("(() => { const l = stepper.active.lanes, s = stepper.active.trace.steps.find((s) => s.lane === 2 && s.begin > l.range[0] && s.end < l.range[1] && s.end - s.begin >= 8),"
+                            "r = l.canvas.getBoundingClientRect(); return [s.index + 1, r.left + l.geometry.x((s.begin + s.end) / 2), r.top + 2.5 * l.geometry.height]; })()")
+        browser.js("stepper.active.lanes.canvas.dispatchEvent(new MouseEvent('click', { clientX: arguments[1], clientY: arguments[2], bubbles: true }))", *target)
+        self.assertEqual(browser.count(), target[0])
+        browser.js("stepper.active.lanes.canvas.focus()")
+        browser.driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+        self.assertEqual(browser.js("stepper.active.step.lane"), 2)
+        self.assertGreater(browser.count(), target[0])
+
+    def test_marks_begin_visits(self):
+        browser.press("n")
+        browser.press("n")
+        self.assertIn("column tile 0", browser.text("#sentence"))
+
+    def test_fits_on_the_screen(self):
+        browser.go(500)
+        self.assertEqual(browser.js("[document.scrollingElement.scrollWidth, document.scrollingElement.scrollHeight]"), [WIDTH, HEIGHT])
+
+
+if __name__ == "__main__":
+    unittest.main()
