@@ -288,6 +288,7 @@ class Numbers(Case):
         empty = self.color("O", 7, 0)
         browser.press("g")
         self.assertNotEqual(self.color("O", 7, 0), empty, "what is written looks otherwise")
+        self.assertNotEqual(self.color("O", 0, 0), empty, "in HBM, too")
 
     def test_not_final_gone_and_masked_look_so(self):
         self.open()
@@ -295,8 +296,8 @@ class Numbers(Case):
         final = self.hatched("O", 7)
         browser.go(100)
         self.assertGreater(self.hatched("O", 7), final + 4, "O of the last row is not final at step 100")
-        self.assertGreater(self.hatched("S", 0, 7), 10, "masked")
         browser.press("r")
+        self.assertGreater(self.hatched("S", 0, 7), self.hatched("S", 7, 7) + 10, "masked")
         before = self.hatched("S", 7, 0)
         browser.press("g")
         self.assertGreater(self.hatched("S", 7, 0), before + 10, "was in SRAM and is gone")

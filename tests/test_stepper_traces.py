@@ -188,6 +188,16 @@ class Pages(Case):
         browser.press("g")
         self.assertEqual([browser.count(k) for k in (0, 1)], [len(t["steps"]) for t in traces])
 
+    def test_two_passes(self):
+        first = [t["chapters"][1]["first"] for t in opened("01", "--beside", "04", "--backward")]
+        for leader, other in ((0, 1), (1, 0)):
+            browser.press(str(leader + 1))
+            for count in range(first[leader] + 1, browser.js(f"stepper.views[{leader}].trace.length"), 3):
+                browser.go(count)
+                self.assertGreater(browser.count(other), first[other], (leader, count))
+            browser.go(first[leader] - 2)
+            self.assertLessEqual(browser.count(other), first[other])
+
     def test_infinities_and_nan(self):
         q, k, v = (f"{folder.name}/{name}.npy" for name in "qkv")
         values = [k % 7 / 4 for k in range(32)]
