@@ -157,10 +157,7 @@ class Controls {
       if (/^[hH?]$/.test(e.key)) this.help.toggle(), e.preventDefault();
       return;
     }
-    const on = e.target.closest?.("input, select, textarea, button, summary");
-    if (on && !(on.matches("button, summary, [type=checkbox]") && ![" ", "Enter"].includes(e.key))) {
-      if (!/^[a-zA-Z?]$/.test(e.key) || on.matches("select, textarea")) return;
-    }
+    if (isForControl(e)) return;
     const action = this.#actions()[e.key.length === 1 ? e.key.toLowerCase() : e.key];
     if (!action) return;
     action(e.shiftKey ? -1 : 1);
@@ -195,6 +192,14 @@ class Controls {
       2: () => app.views[1] && app.activate(app.views[1]),
     };
   }
+}
+
+/** Does the control that has the focus need the key itself? */
+function isForControl({ target, key }) {
+  if (target.closest("select, textarea")) return true;
+  if (target.closest("button, summary, [type=checkbox]")) return key === " " || key === "Enter";
+  if (target.closest("input")) return !/^[a-z?]$/i.test(key);
+  return target.closest("[role=region]") !== null && /^(ArrowUp|ArrowDown|PageUp|PageDown|Home|End)$/.test(key);
 }
 
 /** The traces of a stepper page or of a JSON file. */

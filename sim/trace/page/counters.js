@@ -1,13 +1,18 @@
 // Counters: what moved between HBM and SRAM, what was computed, and who holds the SRAM now.
 
+/** Inputs first, then what the passes make of them, in their order. */
+const tableOrder = (name) => "Q K V S P O l m LSE dO dS dP dQ dK dV".split(" ").indexOf(baseName(name));
+
 /** Elements and bytes of HBM by tensor: a column for each. */
 function tensorTable(trace, state) {
-  const tensors = trace.tensors.map((t, k) => ({ name: t.name, count: state.ofTensor[k] }));
-  const columns = [...tensors.filter(({ name }) => trace.movedTensors.has(name)), { name: "all", count: state.counts }];
+  const tensors = trace.tensors.map((t, k) => ({ name: t.name, count: state.ofTensor[k] }))
+                      .filter(({ name }) => trace.movedTensors.has(name))
+                      .sort((a, b) => tableOrder(a.name) - tableOrder(b.name));
+  const columns = [...tensors, { name: "all", count: state.counts }];
   const line = (title, of, note) => tr(rowHead(title, note), columns.map(({ count }) => td(grouped(of(count)))));
   return tableHtml({
     name: "moved",
-    caption: "HBM elements moved so far: counted, not timed.",
+    caption: "HBM elements moved up to now: what the program asks for, as if nothing were cached. No time.",
     head: columns.map(({ name }) => name),
     rows: [
       line("read", (c) => c.read, "Elements from HBM to SRAM. What a cache would save is not counted."),
@@ -20,11 +25,9 @@ function tensorTable(trace, state) {
 
 function workHtml(state) {
   const [read, written] = state.counts.sram.map(grouped), [products, exps, others] = state.counts.flops.map(grouped);
-  return `<p class="work">
-    <span title="Elements that products and passes read in SRAM or write to it, and loads and stores.">SRAM traffic
-      <b>${read}</b> read, <b>${written}</b> written</span>
-    <span title="2mnk of each product made, masked elements of visited tiles included. Not a speed.">FLOPs
-      <b>${products}</b> in products, <b>${exps}</b> exp, <b>${others}</b> other</span></p>`;
+  return `<p class="work"><span>SRAM traffic <b>${read}</b> read, <b>${written}</b> written</span>
+    <span>FLOPs <b>${products}</b> in products, <b>${exps}</b> exp, <b>${others}</b> other</span></p>
+    <p class="muted">Each statement's operands and results once; FLOPs of masked elements, too. No measure of speed.</p>`;
 }
 
 /** Who holds the SRAM: a bar up to M or the trace's peak, whichever is more; where M is far larger, up to the peak. */
@@ -41,12 +44,14 @@ function sramBar(trace, state) {
   const far = isFar ? `<span class="muted">The bar: the trace's peak.</span>` : "";
   const mark = `<span class="capacity" style="left:calc(${percent(capacity)} - 16px)" title="M">M</span>`;
   const names = holders.map((t) => `${t.name} ${bytesShown(t.bytes)}`).join(", ") || "nothing";
+  const meaning = trace.isKernel ? "One CTA's arrays; registers come on top." :
+      "M is one worker's SRAM. The paper's block sizes may overflow it: its Θ hides S and the statistics.";
   return `<div class="sram">
-    <p title="M is the SRAM of one worker. The paper's block sizes may overflow it: its Θ hides S and the statistics.">
-      ${trace.isKernel ? "Shared memory" : "SRAM"}: <b>${bytesShown(held)}</b> held,
-      peak so far <b>${bytesShown(peak)}</b> of M = ${bytesShown(capacity)}${times}${over}. ${far}</p>
+    <p>${trace.isKernel ? "Shared memory" : "SRAM"}: <b>${bytesShown(held)}</b> held,
+      peak up to now <b>${bytesShown(peak)}</b> of M = ${bytesShown(capacity)}${times}${over}. ${far}</p>
     <div class="bar" role="img" aria-label="Held by ${escaped(names)}">${holders.map(part).join("")}
-      <span class="peak" style="left:${percent(peak)}" title="peak so far"></span>${isFar ? "" : mark}</div></div>`;
+      <span class="peak" style="left:${percent(peak)}" title="peak so far"></span>${isFar ? "" : mark}</div>
+    <p class="muted">${meaning}</p></div>`;
 }
 
 function drawCounters(root, trace, state) {

@@ -61,7 +61,8 @@ function visitInWords(trace, visit) {
 /** "Step 57 of 310: load K rows 4–7: 32 elements from HBM" */
 function positionInWords(trace, count) {
   const at = `Step ${count} of ${trace.length}`;
-  if (count === 0) return `${at}: nothing has happened yet; the inputs are in HBM`;
+  const cut = trace.cut ? ". The trace is cut: it ends before the run does" : "";
+  if (count === 0) return `${at}: nothing has happened yet; the inputs are in HBM${cut}`;
   const visit = trace.visits[trace.visitOf[count - 1]];
   const tile = visit.row >= 0 ? ` (row tile ${visit.row}${visit.col >= 0 ? `, column tile ${visit.col}` : ""})` : "";
   const end = count === trace.length ? (trace.cut ? ". The trace is cut here" : ". The end") : "";
