@@ -20,7 +20,7 @@ def source(name):
 def joined(traces):
     template = source("page.html")
     names = re.search(r"<!-- scripts:(.*?)-->", template, re.DOTALL).group(1).split()
-    script = "\n".join(source(name) for name in names)
+    script = "".join(source(name) for name in names)
     data = json.dumps(traces, allow_nan=False).replace("<", "\\u003c")
     parts = {"/*STYLE*/": source("style.css"), "/*SCRIPT*/": script, "TRACES": data}
     return re.sub("|".join(map(re.escape, parts)), lambda place: parts[place[0]], template)

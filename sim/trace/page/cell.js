@@ -140,8 +140,8 @@ class CellPane {
 
   #statement(step, stored) {
     const { trace, count } = this.view, file = step.at && trace.files[step.at[0]].path.split("/").pop();
-    const now = step.index + 1 === count ? "computed now" :
-                                           `computed at ${stepButton(step.index + 1, `step ${step.index + 1}`)}`;
+    const at = step.index + 1, verb = trace.isKernel ? "changed" : "computed";
+    const now = at === count ? `${verb} now` : `${verb} at ${stepButton(at, `step ${at}`)}`;
     const source = step.at ? `${file}:${step.at[1]}: <code>${escaped(sourceOf(trace, step))}</code>` : "";
     return `<p>${now} ${source}${stored ? `; stored at step ${stored.index + 1}` : ""}</p>`;
   }

@@ -27,7 +27,7 @@ function workHtml(state) {
   const [read, written] = state.counts.sram.map(grouped), [products, exps, others] = state.counts.flops.map(grouped);
   return `<p class="work"><span>SRAM traffic <b>${read}</b> read, <b>${written}</b> written</span>
     <span>FLOPs <b>${products}</b> in products, <b>${exps}</b> exp, <b>${others}</b> other</span></p>
-    <p class="muted">Each statement's operands and results once; FLOPs of masked elements, too. No measure of speed.</p>`;
+    <p class="muted">Operands and results of each statement, once; FLOPs of masked elements, too. No speed.</p>`;
 }
 
 /** Who holds the SRAM: a bar up to M or the trace's peak, whichever is more; where M is far larger, up to the peak. */
@@ -55,5 +55,5 @@ function sramBar(trace, state) {
 }
 
 function drawCounters(root, trace, state) {
-  root.innerHTML = sramBar(trace, state) + tensorTable(trace, state) + workHtml(state);
+  root.innerHTML = sramBar(trace, state) + tensorTable(trace, state) + (trace.isKernel ? "" : workHtml(state));
 }

@@ -19,7 +19,11 @@ class Picture {
     this.tilesOfSlot = this.#tilesBySlot();
   }
 
-  #shelfWidth(width) { return this.trace.isKernel ? Math.round(width * 0.5) : 0; }
+  /** Of a kernel with something in shared memory or watched registers. */
+  #shelfWidth(width) {
+    this.hasShelf ??= this.trace.isKernel && this.trace.steps.some((s) => s.takes);
+    return this.hasShelf ? Math.round(width * 0.45) : 0;
+  }
 
   /** The height that the picture takes at this width, if there is enough. */
   heightFor(count, width, most) {
@@ -217,11 +221,10 @@ class Picture {
 
   /** The tile of S that is being worked on. */
   #drawVisit(g) {
-    const { visit, trace, palette } = this;
-    if (!visit || visit.row < 0 || !trace.tiles) return;
-    const { br, bc } = trace.tiles, { n_q: nq, n_k: nk } = trace.problem;
-    const rows = [visit.row * br, Math.min(nq, (visit.row + 1) * br)],
-          cols = [Math.max(0, visit.col) * bc, Math.min(nk, (Math.max(0, visit.col) + 1) * bc)];
+    const { visit, palette } = this, { n_q: nq, n_k: nk } = this.trace.problem;
+    if (!visit || visit.row < 0) return;
+    const { br, bc } = visit, col = Math.max(0, visit.col);
+    const rows = [visit.row * br, Math.min(nq, (visit.row + 1) * br)], cols = [col * bc, Math.min(nk, (col + 1) * bc)];
     for (const name of ["S", "P"]) {
       const slot = this.slots.get(name);
       if (slot && rows[0] < nq && cols[0] < nk)

@@ -50,7 +50,7 @@ class State {
 
   #release(id) {
     const tile = this.tiles.get(id);
-    if (tile && tile.values && isOverBoth(tile.name)) this.#goes(tile);
+    if (tile?.values && tile.space === "sram" && isOverBoth(tile.name)) this.#goes(tile);
     this.tiles.delete(id);
   }
 
@@ -129,10 +129,9 @@ class State {
 
   /** The tiles in the SRAM of the step's worker; of a kernel, in its CTA's shared memory. */
   holders(trace, step) {
-    const cta = (lane) => String(trace.lanes[lane ?? 0]?.cta);
     return [...this.tiles.values()].filter(
         (t) => t.space !== "registers" &&
-            (trace.isKernel ? cta(t.lane) === cta(step?.lane) : t.worker === (step?.worker ?? 0)));
+            (trace.isKernel ? trace.ctaOf(t.lane) === trace.ctaOf(step?.lane) : t.worker === (step?.worker ?? 0)));
   }
 
   /** A short text that two states share only if they are equal in all that is shown. */
@@ -166,7 +165,7 @@ class Replay {
   constructor(trace, saved) {
     this.trace = trace;
     this.saved = saved ?? new Map([[0, State.first(trace)]]);
-    this.every = Math.max(32, Math.ceil(trace.length / 48));
+    this.every = Math.max(8, Math.ceil(trace.length / 64));
     this.state = this.saved.get(0).copy();
   }
 

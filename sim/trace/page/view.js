@@ -53,7 +53,7 @@ class View {
   get row() {
     if (this.chosenRow !== null || this.count === 0) return this.chosenRow ?? 0;
     const { trace } = this, visit = trace.visits[trace.visitOf[this.count - 1]];
-    return Math.min(Math.max(0, visit.row) * (trace.tiles?.br ?? 0), Math.max(0, trace.problem.n_q - 1));
+    return Math.min(Math.max(0, visit.row) * visit.br, Math.max(0, trace.problem.n_q - 1));
   }
 
   /** The channel of O that the row pane shows: the chosen cell's. */
