@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # label: full
-"""Pages that `step` writes, in headless Chromium: the formulas are true, the counters the ledger, the end the outputs."""
+"""Pages that `step` writes, in headless Chromium: formulas are true, counters are the ledger's, the end the outputs."""
 import json
 import math
 import os
@@ -13,11 +13,12 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
-from browser import HEIGHT, WIDTH, Browser, Keys  # noqa: E402
+from browser import Browser, Keys  # noqa: E402
 from command_line import load, save  # noqa: E402
 from stepper_page import joined  # noqa: E402
 
 APP = os.environ.get("FLASH_APP", str(Path(__file__).resolve().parent.parent / "build/cpu/flashsteps-app"))
+GROUPED = ["--heads", 4, "--kv-heads", 2]
 ODD = ["--n", 13, "--nk", 17, "--d", 6, "--dv", 5, "--br", 4, "--bc", 5]
 
 
@@ -58,30 +59,12 @@ class Case(unittest.TestCase):
         self.assertEqual(browser.errors(), [])
 
 
-# Every computed cell: which have no formula, and where the formula's value is not the trace's.
-CHECK = """(() => {
-  const { trace, formulas } = stepper.active, found = { checked: 0, without: [], wrong: [] };
-  for (const step of trace.steps) {
-    if (step.do !== "compute" && step.do !== "fill") continue;
-    const formula = formulas.of(step), nc = step.cols[1] - step.cols[0], nr = step.rows[1] - step.rows[0];
-    const place = `step ${step.index + 1}, ${step.name}: ${sourceOf(trace, step)}`;
-    if (!formula) { found.without.push(place); continue; }
-    for (let i = 0; i < nr; ++i)
-      for (let j = 0; j < nc; ++j, ++found.checked) {
-        const value = formula.value(i, j), traced = step.values[i * nc + j];
-        if (!agrees(value, traced)) found.wrong.push(`${place} at ${i}, ${j}: ${formula.sym(i, j)} = ${value.n} = ${value.v} ± ${value.e}, not ${traced}`);
-      }
-  }
-  return found;
-})()"""
-
-
 class Formulas(Case):
     """What the page shows as a cell's arithmetic evaluates to what the run computed."""
 
     def check(self, *arguments):
-        for trace in opened(*arguments):
-            found = browser.js(CHECK)
+        for k, trace in enumerate(opened(*arguments)):
+            found = browser.look("formulas", k)
             self.assertEqual(found["without"], [], arguments)
             self.assertEqual(found["wrong"][:3], [], arguments)
             computed = sum(len(s["values"]) for s in trace["steps"] if s["do"] in ("compute", "fill"))
@@ -98,15 +81,16 @@ class Formulas(Case):
         for stage in ("01", "04"):
             size = ODD if stage != "01" else ODD[:-4]
             self.check(stage, *size, "--backward")
-            self.check(stage, *size, "--backward", "--causal", "--softcap", 2, "--dropout", 0.3, "--heads", 4, "--kv-heads", 2)
+            self.check(stage, *size, "--backward", "--causal", "--softcap", 2, "--dropout", 0.3, *GROUPED)
 
     def test_masks(self):
         mask, slopes = f"{folder.name}/mask.npy", f"{folder.name}/slopes.npy"
         save(mask, ((2, 13, 17), [float(k % 3 != 0 and not 17 <= k < 34) for k in range(2 * 13 * 17)]))
         save(slopes, ((2,), [0.5, 0.25]))
+        masked = [*ODD, "--heads", 2, "--mask", mask, "--alibi", slopes, "--softcap", 3]
         for stage in ("02", "03", "04"):
-            self.check(stage, *ODD, "--heads", 2, "--mask", mask, "--alibi", slopes, "--window", "4,2", "--softcap", 3)
-        self.check("04", *ODD, "--heads", 2, "--mask", mask, "--alibi", slopes, "--causal", "--softcap", 3, "--backward")
+            self.check(stage, *masked, "--window", "4,2")
+        self.check("04", *masked, "--causal", "--backward")
 
     def test_formats(self):
         for dtype in ("fp16", "bf16", "fp64"):
@@ -129,9 +113,9 @@ class Ends(Case):
         run = json.loads(app("run", *arguments, "--json", "--out", out))
         self.compare_outputs(traces[0], out)
         passes = [run["ledger"]] if "ledger" in run else [run["forward"]["ledger"], run["backward"]["ledger"]]
-        counts = browser.js("stepper.active.replay.at(stepper.active.count).counts")
-        total = lambda kind: sum(sum(p["hbm"][kind].values()) for p in passes)
-        self.assertEqual([counts["read"], counts["written"], counts["rmw"]], [total("read"), total("write"), total("rmw")])
+        counts = browser.look("counts")
+        for shown, kind in (("read", "read"), ("written", "write"), ("rmw", "rmw")):
+            self.assertEqual(counts[shown], sum(sum(p["hbm"][kind].values()) for p in passes))
         self.assertEqual(counts["bytes"], sum(p["hbm"]["bytes"] for p in passes))
         self.assertEqual(counts["sram"], [sum(p["sram"][k] for p in passes) for k in ("read", "write")])
         self.assertEqual(counts["flops"], [sum(p["flops"][k] for p in passes) for k in ("matmul", "exp", "other")])
@@ -139,15 +123,12 @@ class Ends(Case):
         self.compare_lines(passes)
 
     def compare_outputs(self, trace, out):
-        values = browser.js("stepper.active.replay.at(stepper.active.count).tensors.map((t) => [...t.values].map((x) => Number.isFinite(x) ? x : String(x)))")
         names = {t["name"]: k for k, t in enumerate(trace["tensors"])}
         compared = 0
         for path in Path(out).glob("*.npy"):
             name = {"o": "O", "dq": "dQ", "dk": "dK", "dv": "dV", "lse": "LSE"}.get(path.stem)
             if name in names:
-                expected = load(path)[2]
-                self.assertEqual(len(expected), len(values[names[name]]))
-                self.assertEqual([float(x) for x in values[names[name]]], expected, name)
+                self.assertEqual([float(x) for x in browser.look("tensor", names[name])], load(path)[2], name)
                 compared += 1
         self.assertGreater(compared, 0)
 
@@ -155,8 +136,7 @@ class Ends(Case):
         lines = {}
         for line in (line for p in passes for line in p["lines"]):
             lines[f"{line['file']}:{line['line']}"] = [line["read"], line["write"]]
-        shown = browser.js("Object.fromEntries([...stepper.active.trace.lineTotals].map(([key, t]) => { const [f, l] = key.split(':');"
-                           "return [`${stepper.active.trace.files[f].path}:${l}`, [t.read, t.written]]; }))")
+        shown = browser.look("lineTotals", 0)
         self.assertEqual({key: both for key, both in shown.items() if sum(both)}, lines)
 
     def test_forward(self):
@@ -164,8 +144,8 @@ class Ends(Case):
         self.compare("03", *ODD, "--causal", "--heads", 2, "--dtype", "bf16")
 
     def test_backward_with_grouped_heads(self):
-        self.compare("04", *ODD, "--causal", "--backward", "--heads", 4, "--kv-heads", 2, "--batch", 2)
-        self.compare("01", *ODD[:-4], "--backward", "--heads", 4, "--kv-heads", 2)
+        self.compare("04", *ODD, "--causal", "--backward", *GROUPED, "--batch", 2)
+        self.compare("01", *ODD[:-4], "--backward", *GROUPED)
 
     def test_rows_that_see_nothing(self):
         self.compare("04", "--n", 9, "--nk", 5, "--d", 4, "--br", 2, "--bc", 2, "--causal", "--backward")
@@ -189,14 +169,25 @@ class Pages(Case):
         self.assertEqual([browser.count(k) for k in (0, 1)], [len(t["steps"]) for t in traces])
 
     def test_two_passes(self):
-        first = [t["chapters"][1]["first"] for t in opened("01", "--beside", "04", "--backward")]
+        traces = opened("01", "--beside", "04", "--backward")
+        first = [t["chapters"][1]["first"] for t in traces]
         for leader, other in ((0, 1), (1, 0)):
             browser.press(str(leader + 1))
-            for count in range(first[leader] + 1, browser.js(f"stepper.views[{leader}].trace.length"), 3):
+            for count in range(first[leader] + 1, len(traces[leader]["steps"]), 3):
                 browser.go(count)
                 self.assertGreater(browser.count(other), first[other], (leader, count))
             browser.go(first[leader] - 2)
             self.assertLessEqual(browser.count(other), first[other])
+
+    def test_fit_on_the_screen(self):
+        opened("04", "--causal", "--backward", *GROUPED)
+        for count in (0, 100, 900):
+            browser.go(count)
+            self.assertEqual(browser.look("misfits"), [])
+        opened("01", "--beside", "04", "--backward")
+        for key in "rg":
+            browser.press(key)
+            self.assertEqual(browser.look("misfits"), [])
 
     def test_infinities_and_nan(self):
         q, k, v = (f"{folder.name}/{name}.npy" for name in "qkv")
@@ -218,10 +209,8 @@ class Pages(Case):
         for _ in range(3):
             browser.open_text(page)
             loads.append(browser.js("performance.getEntriesByType('navigation')[0].loadEventEnd"))
-        steps = browser.js("(() => { const times = []; for (let k = 0; k <= stepper.active.trace.length; ++k) {"
-                           "const start = performance.now(); stepper.moveTo(stepper.active, k); times.push(performance.now() - start); } return times; })()")
-        back = browser.js("(() => { const times = []; for (let k = stepper.active.trace.length; k >= 0; --k) {"
-                          "const start = performance.now(); stepper.moveTo(stepper.active, k); times.push(performance.now() - start); } return times; })()")
+        length = browser.js("stepper.active.trace.length")
+        steps, back = (browser.look("times", counts) for counts in (list(range(length)), list(range(length, 0, -1))))
         print(f"N = 64, d = 64: loads in {min(loads):.0f} ms, a step takes {statistics.median(steps):.1f} ms, "
               f"one back {statistics.median(back):.1f} ms, {len(page) / 1e6:.1f} MB")
         self.assertLess(min(loads), 1000)
@@ -243,7 +232,7 @@ class Kernels(Case):
         app("run", "03", "--on", "vgpu", "--causal", "--n", 64, "--d", 64, "--out", out)
         browser.press("g")
         o = next(k for k, t in enumerate(self.trace["tensors"]) if t["name"] == "O")
-        self.assertEqual(browser.js(f"[...stepper.active.replay.at(stepper.active.count).tensors[{o}].values]"), load(f"{out}/o.npy")[2])
+        self.assertEqual(browser.look("tensor", o), load(f"{out}/o.npy")[2])
 
     def test_steps_and_back(self):
         length = len(self.trace["steps"])
@@ -260,12 +249,11 @@ class Kernels(Case):
         self.assertEqual(len(self.trace["lanes"]), 4)
         self.assertIn("a shape, not a prediction", browser.text(".lanes-head"))
         browser.go(400)
-        target = browser.js("(() => { const l = stepper.active.lanes, t = (l.range[0] + l.range[1]) / 2, r = l.canvas.getBoundingClientRect();"
-                            "return [t, r.left + l.geometry.x(t), r.top + 2.5 * l.geometry.height]; })()")
-        browser.js("stepper.active.lanes.canvas.dispatchEvent(new MouseEvent('click', { clientX: arguments[1], clientY: arguments[2], bubbles: true }))", *target)
+        time, x, y = browser.look("laneMiddle", 2)
+        browser.look("click", x, y)
         clicked = self.trace["steps"][browser.count() - 1]
         self.assertEqual(self.trace["lanes"][clicked["lane"]]["warp"], 2)
-        self.assertTrue(clicked["begin"] <= target[0] <= clicked["end"])
+        self.assertTrue(clicked["begin"] <= time <= clicked["end"])
         before = browser.count()
         browser.js("stepper.active.lanes.canvas.focus()")
         browser.driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
@@ -279,7 +267,7 @@ class Kernels(Case):
 
     def test_fits_on_the_screen(self):
         browser.go(500)
-        self.assertEqual(browser.js("[document.scrollingElement.scrollWidth, document.scrollingElement.scrollHeight]"), [WIDTH, HEIGHT])
+        self.assertEqual(browser.look("misfits"), [])
 
 
 if __name__ == "__main__":
