@@ -1,0 +1,20 @@
+// Prints the errata as JSON, for the site.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "docs/site/errata.hpp"
+
+int main() {
+  const auto number = [](double x) { return fmt::format("{:.6g}", x); };
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const flash::site::Erratum& e : flash::site::errata())
+    all.push_back({{"statement", e.statement},
+                   {"source", e.source},
+                   {"holds", e.holds},
+                   {"shown_by", e.shown_by},
+                   {"wrong", number(e.wrong)},
+                   {"right", number(e.right)}});
+  std::cout << all.dump(1) << "\n";
+}
