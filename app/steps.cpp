@@ -35,14 +35,14 @@ const char* verb(sim::EventKind kind) {
     case sim::EventKind::load: return "load";
     case sim::EventKind::store: return "store";
     case sim::EventKind::accumulate: return "add to";
-    case sim::EventKind::compute: return "";
+    default: return "";
   }
-  return "";
 }
 
 }  // namespace
 
 void Steps::add(const sim::Event& e) {
+  if (e.kind == sim::EventKind::take || e.kind == sim::EventKind::give_back || e.kind == sim::EventKind::fill) return;
   if (e.worker != worker_) text_ += fmt::format("batch {}, head {}\n", e.batch, e.head);
   worker_ = e.worker;
   const bool is_compute = e.kind == sim::EventKind::compute;

@@ -1,5 +1,5 @@
-// The one place that includes Eigen. A notebook's compiler (Cling) uses -march=native and the library does not: without one
-// agreed alignment the two would lay out the same objects differently.
+// The one place that includes Eigen. A notebook's compiler (Cling) uses -march=native and the library does not: without
+// one agreed alignment the two would lay out the same objects differently.
 #pragma once
 
 #ifndef EIGEN_MAX_ALIGN_BYTES
@@ -11,8 +11,8 @@ static_assert(EIGEN_MAX_ALIGN_BYTES == 64, "include sim/memory/eigen.hpp before 
 
 namespace Eigen::internal {
 
-/// Eigen's exp of a packet ends at 3e-39 (6e-309 in fp64) and never is 0: what is masked, e^(−∞), would leave a trace. So
-/// below the smallest normal number it is 0 here.
+/// Eigen's exp of a packet ends at 3e-39 (6e-309 in fp64) and never is 0: what is masked, e^(−∞), would leave a trace.
+/// So below the smallest normal number it is 0 here.
 template <class Real>
 struct exp_down_to_zero {
   Real operator()(Real x) const { return numext::exp(x); }

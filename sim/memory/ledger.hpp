@@ -56,8 +56,8 @@ class Ledger {
   std::map<std::string, Index> by_tensor(Access access) const;
   std::map<std::string, Index> bytes_by_tensor() const;  ///< rmw counts twice
 
-  Index total(Access access) const;                      ///< [elements]
-  Index elements() const;                                ///< reads + writes + 2·rmw
+  Index total(Access access) const;  ///< [elements]
+  Index elements() const;            ///< reads + writes + 2·rmw
   Index bytes() const;
 
   const std::vector<LedgerLine>& lines() const { return lines_; }

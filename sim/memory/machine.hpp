@@ -10,9 +10,9 @@ namespace flash::sim {
 struct MachineConfig {
   Index sram_bytes = 64 * 1024;  ///< of each worker
   Budget budget = Budget::paper;
-  bool count_only = false;       ///< the same loops without arithmetic, on tensors that take no memory
-  bool poison_sram = false;      ///< fresh tiles are NaN, so that reading what nobody wrote shows
-  int threads = 0;               ///< 0: one a core. The results don't depend on it.
+  bool count_only = false;   ///< the same loops without arithmetic, on tensors that take no memory
+  bool poison_sram = false;  ///< fresh tiles are NaN, so that reading what nobody wrote shows
+  int threads = 0;           ///< 0: one a core. The results don't depend on it.
 };
 
 class MachineBase {

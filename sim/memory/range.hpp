@@ -14,6 +14,12 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
+/// Where a tile lies along an axis of its matrix: some indices, or the first n.
+struct Axis : Range {
+  Axis(Range range) : Range(range) {}
+  Axis(Index n) : Range{0, n} {}
+};
+
 constexpr Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
 
 /// The tile number `index` of an axis of `length` cut every `block`: the last one may be shorter.

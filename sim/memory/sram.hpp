@@ -10,8 +10,8 @@
 
 namespace flash::sim {
 
-/// `paper` takes Algorithm 1's block sizes, which for M < 8d² overflow M once S and the statistics count: it never throws,
-/// and the peak is reported. `strict` counts every tile and throws CapacityError.
+/// `paper` takes Algorithm 1's block sizes, which for M < 8d² overflow M once S and the statistics count: it never
+/// throws, and the peak is reported. `strict` counts every tile and throws CapacityError.
 enum class Budget { paper, strict };
 
 /// A tile did not fit under the strict budget; the message lists who holds what.
@@ -31,6 +31,8 @@ class Sram {
     slots_[slot].name = nullptr;
     free_.push_back(slot);
   }
+
+  Index held_bytes() const { return used_; }
 
   /// 64-byte aligned memory of the slot for `bytes` bytes of host values; null in count-only mode.
   void* memory(int slot, std::size_t bytes);

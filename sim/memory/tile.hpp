@@ -2,53 +2,34 @@
 // `S = scale * Q * K.transpose()`, `O += P * V`, `P = (S.colwise() - m).array().exp()`.
 #pragma once
 
-#include <functional>
 #include <limits>
-#include <source_location>
 #include <utility>
 
 #include "sim/memory/cost.hpp"
-#include "sim/memory/range.hpp"
-#include "sim/memory/sram.hpp"
+#include "sim/memory/event.hpp"
 
 namespace flash::sim {
 
-/// The values behind an event, for viewers.
-struct Values {
-  const void* data = nullptr;  // row-major; null in count-only mode
-  Index rows = 0, cols = 0;
-  bool is_double = false;
-  double operator()(Index i, Index j) const {
-    const Index at = i * cols + j;
-    return is_double ? static_cast<const double*>(data)[at] : static_cast<const float*>(data)[at];
-  }
-};
-
-enum class EventKind { load, store, accumulate, compute };
-
-/// One thing a worker did, with tile coordinates. `where` is empty for `compute`.
-struct Event {
-  EventKind kind;
-  const char* name;  // of the tensor, or of the tile computed
-  Index worker = 0, batch = 0, head = 0;
-  Range rows, cols;  // of the tensor; the tile's own for `compute`
-  std::source_location where;
-  Values values;
-};
-
-using Observer = std::function<void(const Event&)>;
-
-/// One worker's SRAM and counters.
-struct WorkerState {
-  Sram sram;
-  Tally tally;
-  bool count_only = false, poison = false;
-  const Observer* observer = nullptr;
-  Index worker = 0, batch = 0, head = 0;
-};
-
 template <class Real>
 using RowMajor = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+/// The right side of `tile = …` or `tile += …` with its source line, which an operator has no argument for.
+template <class Array, class Action>
+class Statement {
+ public:
+  template <class Expression>
+  Statement(const Eigen::DenseBase<Expression>& e, Location where = Location::current())
+      : where(where), expression_(&e.derived()), run_([](Array& array, const void* expression) {
+          Action()(array, *static_cast<const Expression*>(expression));
+        }) {}
+  void run(Array& array) const { run_(array, expression_); }
+
+  const Location where;
+
+ private:
+  const void* expression_;
+  void (*run_)(Array&, const void*);
+};
 
 /// Common to Tile and Column. Read-only to Eigen, so that no element changes uncounted.
 template <class Plain>
@@ -57,88 +38,88 @@ class SramArray : public Eigen::Map<const Plain, Eigen::AlignedMax> {
   using Real = typename Plain::Scalar;
   using View = Eigen::Map<const Plain, Eigen::AlignedMax>;
 
-  SramArray(WorkerState& state, const char* name, Index rows, Index cols, Format format)
-      : SramArray(state, state.sram.take(name, rows, cols, format), name, rows, cols) {
+  SramArray(WorkerState& state, const char* name, Range rows, Range cols, Format format, Location where)
+      : SramArray(state, state.sram.take(name, rows.size(), cols.size(), format), name, rows, cols, format) {
     if (state.poison && !state.count_only) values().setConstant(std::numeric_limits<Real>::quiet_NaN());
+    observe(EventKind::take, where);
   }
-  SramArray(SramArray&& other) noexcept
-      : View(other), state_(other.state_), slot_(std::exchange(other.slot_, -1)), name_(other.name_) {}
+  SramArray(SramArray&& other) noexcept : SramArray(other, std::exchange(other.slot_, -1)) {}
   struct Alias {};
-  SramArray(SramArray& other, Alias) : View(other), state_(other.state_), slot_(-1), name_(other.name_) {}
+  SramArray(SramArray& other, Alias) : SramArray(other, -1) {}
   ~SramArray() {
-    if (slot_ >= 0) state_->sram.give_back(slot_);
+    if (slot_ < 0) return;
+    observe(EventKind::give_back, {});
+    state_->sram.give_back(slot_);
   }
 
   const char* name() const { return name_; }
 
-  SramArray& operator=(const SramArray& other) { return assign(static_cast<const View&>(other)); }
-  template <class Expression>
-  SramArray& operator=(const Eigen::DenseBase<Expression>& e) {
-    return assign(e.derived());
+  SramArray& operator=(const SramArray&) requires false;  // it, too, is a Statement
+  SramArray& operator=(Statement<SramArray, struct Assign> statement) {
+    statement.run(*this);
+    observe(EventKind::compute, statement.where);
+    return *this;
   }
-  template <class Expression>
-  SramArray& operator+=(const Eigen::DenseBase<Expression>& e) {
-    if constexpr (is_matrix_product<Expression>) {
-      count_product(e.derived());
-      if (!state_->count_only) values().noalias() += e.derived();
-      computed();
-      return *this;
-    } else {
-      return assign(*this + e.derived().matrix());
-    }
+  SramArray& operator+=(Statement<SramArray, struct Add> statement) {
+    statement.run(*this);
+    observe(EventKind::compute, statement.where);
+    return *this;
   }
 
   /// Each element becomes f(row, column, element): one pass. Rows and columns are the tile's own.
   template <class Function>
-  SramArray& transform(Function f) {
+  SramArray& transform(Function f, Location where = Location::current()) {
     count_pass({.reads = this->size(), .others = this->size()});
     if (!state_->count_only) {
       auto all = values();
       for (Index i = 0; i < this->rows(); ++i)
         for (Index j = 0; j < this->cols(); ++j) all(i, j) = f(i, j, all(i, j));
     }
-    computed();
+    observe(EventKind::compute, where);
     return *this;
   }
 
-  SramArray& fill(Real value) {
+  SramArray& fill(Real value, Location where = Location::current()) {
     count_pass({});
     if (!state_->count_only) values().setConstant(value);
+    observe(EventKind::fill, where);
     return *this;
   }
 
   /// Rounds the tile's values to `format`, as on the way to the matrix unit: no pass of its own.
-  SramArray& round(Format format) {
-    if (!state_->count_only && bytes_per_element(format) < static_cast<Index>(sizeof(Real)))
-      values() = this->unaryExpr([format](Real x) { return rounded(x, format); });
+  SramArray& round(Format format, Location where = Location::current()) {
+    if (bytes_per_element(format) >= static_cast<Index>(sizeof(Real))) return *this;
+    if (!state_->count_only) values() = this->unaryExpr([format](Real x) { return rounded(x, format); });
+    observe(EventKind::compute, where);
     return *this;
   }
 
  private:
   template <class>
   friend class Worker;  // its loads fill tiles from HBM
-  Eigen::Map<Plain, Eigen::AlignedMax> values() {
-    return {const_cast<Real*>(this->data()), this->rows(), this->cols()};
-  }
+  friend struct Assign;
+  friend struct Add;
 
-  SramArray(WorkerState& state, int slot, const char* name, Index rows, Index cols)
-      : View(static_cast<Real*>(state.sram.memory(slot, rows * cols * sizeof(Real))), rows, cols),
+  SramArray(WorkerState& state, int slot, const char* name, Range rows, Range cols, Format format)
+      : View(static_cast<Real*>(state.sram.memory(slot, rows.size() * cols.size() * sizeof(Real))), rows.size(),
+             cols.size()),
         state_(&state),
         slot_(slot),
+        rows_(rows),
+        cols_(cols),
+        format_(format),
         name_(name) {}
+  SramArray(const SramArray& other, int slot)
+      : View(other),
+        state_(other.state_),
+        slot_(slot),
+        rows_(other.rows_),
+        cols_(other.cols_),
+        format_(other.format_),
+        name_(other.name_) {}
 
-  template <class Expression>
-  SramArray& assign(const Expression& e) {
-    eigen_assert(e.rows() == this->rows() && e.cols() == this->cols());
-    if constexpr (is_matrix_product<Expression>) {
-      count_product(e);
-      if (!state_->count_only) values().noalias() = e;
-    } else {
-      count_pass(cost(e));
-      if (!state_->count_only) evaluate(e);
-    }
-    computed();
-    return *this;
+  Eigen::Map<Plain, Eigen::AlignedMax> values() {
+    return {const_cast<Real*>(this->data()), this->rows(), this->cols()};
   }
 
   template <class Expression>
@@ -166,18 +147,59 @@ class SramArray : public Eigen::Map<const Plain, Eigen::AlignedMax> {
     tally.flops.other += cost.others;
   }
 
-  void computed() {
+  void observe(EventKind kind, const Location& where) const {
     if (state_->observer) [[unlikely]]
-      (*state_->observer)({EventKind::compute, name_, state_->worker, state_->batch, state_->head,
-                           {0, this->rows()}, {0, this->cols()}, {},
-                           {this->data(), this->rows(), this->cols(), sizeof(Real) == sizeof(double)}});
+      observe(kind, name_, rows_, cols_, where);
+  }
+  void observe(EventKind kind, const char* name, Range rows, Range cols, const Location& where) const {
+    if (state_->observer) [[unlikely]]
+      (*state_->observer)({kind,
+                           name,
+                           state_->worker,
+                           state_->batch,
+                           state_->head,
+                           rows,
+                           cols,
+                           where,
+                           {this->data(), this->rows(), this->cols(), sizeof(Real) == sizeof(double)},
+                           format_,
+                           &state_->tally,
+                           state_->sram.held_bytes()});
   }
 
   WorkerState* state_;
-  int slot_;
+  int slot_;  // -1: an alias
+  Range rows_, cols_;
+  Format format_;
 
  protected:
   const char* name_;
+};
+
+/// What a Statement does with its tile.
+struct Assign {
+  template <class Array, class Expression>
+  void operator()(Array& array, const Expression& e) const {
+    eigen_assert(e.rows() == array.rows() && e.cols() == array.cols());
+    if constexpr (is_matrix_product<Expression>) {
+      array.count_product(e);
+      if (!array.state_->count_only) array.values().noalias() = e;
+    } else {
+      array.count_pass(cost(e));
+      if (!array.state_->count_only) array.evaluate(e);
+    }
+  }
+};
+struct Add {
+  template <class Array, class Expression>
+  void operator()(Array& array, const Expression& e) const {
+    if constexpr (is_matrix_product<Expression>) {
+      array.count_product(e);
+      if (!array.state_->count_only) array.values().noalias() += e;
+    } else {
+      Assign()(array, array + e.matrix());
+    }
+  }
 };
 
 /// A matrix [rows, cols] in SRAM, row-major.
@@ -188,9 +210,11 @@ class Tile : public SramArray<RowMajor<Real>> {
   using Base::Base;
   using Base::operator=;
   Tile(Tile&&) noexcept = default;
-  Tile& operator=(const Tile& other) { return Base::operator=(other), *this; }
+  Tile& operator=(const Tile&) requires false;
   Tile alias() { return Tile(*this, typename Base::Alias{}); }  ///< a second handle of the same memory
-  Tile& as(const char* name) { return Base::name_ = name, *this; }  ///< the same memory under a new name: it now holds something else
+  Tile& as(const char* name) {
+    return Base::name_ = name, *this;
+  }  ///< the same memory under a new name: it now holds something else
 };
 
 /// One number for each row of a tile [rows] in SRAM: a maximum, a sum, an LSE.
@@ -201,7 +225,7 @@ class Column : public SramArray<Eigen::Matrix<Real, Eigen::Dynamic, 1>> {
   using Base::Base;
   using Base::operator=;
   Column(Column&&) noexcept = default;
-  Column& operator=(const Column& other) { return Base::operator=(other), *this; }
+  Column& operator=(const Column&) requires false;
 };
 
 }  // namespace flash::sim

@@ -10,8 +10,6 @@
 
 namespace flash::sim {
 
-using Location = std::source_location;
-
 /// The workers of one launch: one for each (batch, head, block).
 struct Grid {
   Index batch = 1, heads = 1, kv_heads = 1, blocks = 1;
@@ -48,7 +46,7 @@ class Worker {
 
   /// HBM → SRAM: rows [and columns] of this worker's head.
   Tile<Real> load(const HbmMatrix<Real>& tensor, Range rows, Range cols, Location where = Location::current()) {
-    Tile<Real> tile(state_, tensor.info().name.c_str(), rows.size(), cols.size(), tensor.info().format);
+    Tile<Real> tile(state_, tensor.info().name.c_str(), rows, cols, tensor.info().format, where);
     copy_in(tile, tensor, rows, cols, where);
     return tile;
   }
@@ -56,7 +54,7 @@ class Worker {
     return load(tensor, rows, {0, tensor.info().cols}, where);
   }
   Column<Real> load(const HbmVector<Real>& tensor, Range rows, Location where = Location::current()) {
-    Column<Real> column(state_, tensor.info().name.c_str(), rows.size(), 1, tensor.info().format);
+    Column<Real> column(state_, tensor.info().name.c_str(), rows, {0, 1}, tensor.info().format, where);
     copy_in(column, tensor, rows, {0, 1}, where);
     return column;
   }
@@ -83,20 +81,24 @@ class Worker {
     state_.tally.sram.read += tile.size();
     if (!state_.count_only)
       sums_.push_back({tensor, first_element(info, rows.begin, 0), {tile.data(), tile.data() + tile.size()}});
-    observe(EventKind::accumulate, info, rows, {0, info.cols}, where, tile);
+    tile.observe(EventKind::accumulate, info.name.c_str(), rows, {0, info.cols}, where);
   }
 
   /// Room for a tile in SRAM, uninitialised, in fp32 (fp64 in an fp64 run). @throws CapacityError when strict.
-  Tile<Real> sram(const char* name, Index rows, Index cols) { return {state_, name, rows, cols, accumulators}; }
-  Column<Real> sram(const char* name, Index rows) { return {state_, name, rows, 1, accumulators}; }
-  Tile<Real> zeros(const char* name, Index rows, Index cols) {
-    Tile<Real> tile = sram(name, rows, cols);
-    tile.fill(0);
+  Tile<Real> sram(const char* name, Axis rows, Axis cols, Location where = Location::current()) {
+    return {state_, name, rows, cols, accumulators, where};
+  }
+  Column<Real> sram(const char* name, Axis rows, Location where = Location::current()) {
+    return {state_, name, rows, {0, 1}, accumulators, where};
+  }
+  Tile<Real> zeros(const char* name, Axis rows, Axis cols, Location where = Location::current()) {
+    Tile<Real> tile = sram(name, rows, cols, where);
+    tile.fill(0, where);
     return tile;
   }
-  Column<Real> constant(const char* name, Index rows, Real value) {
-    Column<Real> column = sram(name, rows);
-    column.fill(value);
+  Column<Real> constant(const char* name, Axis rows, Real value, Location where = Location::current()) {
+    Column<Real> column = sram(name, rows, where);
+    column.fill(value, where);
     return column;
   }
 
@@ -123,7 +125,7 @@ class Worker {
       Real* to = array.values().data();
       for (Index i = 0; i < rows.size(); ++i) std::copy_n(from + i * info.cols, cols.size(), to + i * cols.size());
     }
-    observe(EventKind::load, info, rows, cols, where, array);
+    array.observe(EventKind::load, info.name.c_str(), rows, cols, where);
   }
 
   template <class Array>
@@ -144,15 +146,7 @@ class Worker {
           std::copy_n(from, cols.size(), to);
       }
     }
-    observe(EventKind::store, info, rows, cols, where, array);
-  }
-
-  template <class Array>
-  void observe(EventKind kind, const TensorInfo& info, Range rows, Range cols, const Location& where,
-               const Array& array) {
-    if (state_.observer) [[unlikely]]
-      (*state_.observer)({kind, info.name.c_str(), state_.worker, batch, head, rows, cols, where,
-                          {array.data(), array.rows(), array.cols(), sizeof(Real) == sizeof(double)}});
+    array.observe(EventKind::store, info.name.c_str(), rows, cols, where);
   }
 
   const Grid grid_;

@@ -14,12 +14,12 @@ void backward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) 
   const Range rows{0, p.Nq}, cols{0, p.Nk};
   if (p.grouped()) machine.parallel(p.kv_grid(), [&](Worker<Real>& w) {        // several heads add to one dK, dV
     // ---- store
-    w.store(p.dK, cols, w.zeros("dK", cols.size(), p.d));
-    w.store(p.dV, cols, w.zeros("dV", cols.size(), p.dv));
+    w.store(p.dK, cols, w.zeros("dK", cols, p.d));
+    w.store(p.dV, cols, w.zeros("dV", cols, p.dv));
   });
   machine.parallel(p.grid(), [&](Worker<Real>& w) {             // one worker: one head
     const ScoreMask mask(p, o, w);
-    Tile dKj = w.zeros("dK", cols.size(), p.d), dVj = w.zeros("dV", cols.size(), p.dv);   // [Bc,d] [Bc,dv]
+    Tile dKj = w.zeros("dK", cols, p.d), dVj = w.zeros("dV", cols, p.dv);                 // [Bc,d] [Bc,dv]
     {
       // ---- load
       const Tile dOi = w.load(p.dO, rows);                      // [Br,dv]
@@ -32,7 +32,7 @@ void backward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) 
       // ---- load
       const Tile dOi = w.load(p.dO, rows), Vj = w.load(p.V, cols);
       // ---- dP
-      Tile dP = w.sram("dP", rows.size(), cols.size());         // [Br,Bc]
+      Tile dP = w.sram("dP", rows, cols);                       // [Br,Bc]
       dP = dOi * Vj.transpose();                                // line 2
       dropout(dP, o, w, rows, cols);
       // ---- store
@@ -43,7 +43,7 @@ void backward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) 
       const Tile P = w.load(p.P, rows, cols);
       Tile dP = w.load(p.dP, rows, cols);
       // ---- dS
-      Column D = w.sram("D", rows.size());                      // [Br]
+      Column D = w.sram("D", rows);                             // [Br]
       D = P.cwiseProduct(dP).rowwise().sum();
       auto& dS = dP.as("dS");                                   // the same memory: dS takes the place of dP
       dS = P.cwiseProduct(dP.colwise() - D);                    // line 3
@@ -55,7 +55,7 @@ void backward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) 
       // ---- load
       const Tile dS = w.load(p.dS, rows, cols), Kj = w.load(p.K, cols);        // [Bc,d]
       // ---- dQ
-      Tile dQi = w.zeros("dQ", rows.size(), p.d);               // [Br,d]
+      Tile dQi = w.zeros("dQ", rows, p.d);                      // [Br,d]
       dQi += mask.scale * dS * Kj;                              // line 4
       w.store(p.dQ, rows, dQi);
     }

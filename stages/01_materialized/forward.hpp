@@ -15,7 +15,7 @@ void scores(const Problem<Real>& p, const ScoreMask<Real>& mask, Worker<Real>& w
   // ---- load
   const Tile Qi = w.load(p.Q, rows), Kj = w.load(p.K, cols);    // [Br,d] [Bc,d]
   // ---- scores
-  Tile S = w.sram("S", rows.size(), cols.size());               // [Br,Bc]
+  Tile S = w.sram("S", rows, cols);                             // [Br,Bc]
   S = mask.scale * Qi * Kj.transpose();                         // Alg. 0, line 1
   // ---- mask
   mask.apply(S, rows, cols);
@@ -29,7 +29,7 @@ void softmax(const Problem<Real>& p, Worker<Real>& w, Range rows, Range cols) {
   // ---- load
   Tile S = w.load(p.S, rows, cols);
   // ---- softmax
-  Column m = w.constant("m", rows.size(), lowest<Real>), l = w.constant("l", rows.size(), 0);  // [Br]
+  Column m = w.constant("m", rows, lowest<Real>), l = w.constant("l", rows, 0);                // [Br]
   if (cols.size() > 0) m = S.rowwise().maxCoeff().cwiseMax(m);  // Alg. 0, line 2; no keys: no maximum
   auto& P = S.as("P");                                          // the same memory: P takes the place of S
   P = (S.colwise() - m).array().exp();
@@ -42,7 +42,7 @@ void softmax(const Problem<Real>& p, Worker<Real>& w, Range rows, Range cols) {
 // == pass: output
 template <class Real>
 void output(const Problem<Real>& p, const Options& o, Worker<Real>& w, Range rows, Range cols) {
-  Tile Oi = w.zeros("O", rows.size(), p.dv);                    // [Br,dv]
+  Tile Oi = w.zeros("O", rows, p.dv);                           // [Br,dv]
   // ---- load
   Tile P = w.load(p.P, rows, cols);
   const Tile Vj = w.load(p.V, cols);                            // [Bc,dv]

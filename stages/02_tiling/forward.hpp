@@ -21,7 +21,7 @@ void scores(const Problem<Real>& p, const ScoreMask<Real>& mask, Worker<Real>& w
   // ---- load
   const Tile Qi = w.load(p.Q, rows), Kj = w.load(p.K, cols);    // [Br,d] [Bc,d]
   // ---- scores
-  Tile S = w.sram("S", rows.size(), cols.size());               // [Br,Bc]
+  Tile S = w.sram("S", rows, cols);                             // [Br,Bc]
   S = mask.scale * Qi * Kj.transpose();                         // Alg. 0, line 1
   // ---- mask
   mask.apply(S, rows, cols);
@@ -32,12 +32,12 @@ void scores(const Problem<Real>& p, const ScoreMask<Real>& mask, Worker<Real>& w
 // == pass: softmax
 template <class Real>
 void softmax(const Problem<Real>& p, Worker<Real>& w, Range rows, const VisibleTiles& visible) {
-  Column m = w.constant("m", rows.size(), lowest<Real>), l = w.constant("l", rows.size(), 0);  // [Br]
+  Column m = w.constant("m", rows, lowest<Real>), l = w.constant("l", rows, 0);                // [Br]
   for (Range cols : visible.cols(rows)) {                       // first sweep: maximum and sum
     // ---- load
     const Tile S = w.load(p.S, rows, cols);
     // ---- softmax
-    Column m_new = w.sram("m_new", rows.size());
+    Column m_new = w.sram("m_new", rows);
     m_new = S.rowwise().maxCoeff().cwiseMax(m);                 // Alg. 0, line 2
     l = (m - m_new).array().exp() * l.array() + (S.colwise() - m_new).array().exp().rowwise().sum();
     m = m_new;
@@ -57,7 +57,7 @@ void softmax(const Problem<Real>& p, Worker<Real>& w, Range rows, const VisibleT
 // == pass: output
 template <class Real>
 void output(const Problem<Real>& p, const Options& o, Worker<Real>& w, Range rows, const VisibleTiles& visible) {
-  Tile Oi = w.zeros("O", rows.size(), p.dv);                    // [Br,dv]
+  Tile Oi = w.zeros("O", rows, p.dv);                           // [Br,dv]
   for (Range cols : visible.cols(rows)) {
     // ---- load
     Tile P = w.load(p.P, rows, cols);

@@ -24,9 +24,9 @@ void forward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
     for (Range rows : tiles(p.Nq, Br)) {                        // Alg. 1, line 2
       if (o.first_touch && !visible.none(rows)) continue;       // its first visit will make O, l, m
       // ---- store
-      w.store(visible.none(rows) ? p.O : p.O_acc, rows, w.zeros("O", rows.size(), p.dv));  // no visit: the last store
-      w.store(p.l, rows, w.constant("l", rows.size(), 0));
-      w.store(p.m, rows, w.constant("m", rows.size(), lowest<Real>));
+      w.store(visible.none(rows) ? p.O : p.O_acc, rows, w.zeros("O", rows, p.dv));         // no visit: the last store
+      w.store(p.l, rows, w.constant("l", rows, 0));
+      w.store(p.m, rows, w.constant("m", rows, lowest<Real>));
     }
     for (Range cols : tiles(p.Nk, Bc)) {                        // line 5
       // ---- load
@@ -35,20 +35,20 @@ void forward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
         // ---- load
         const bool fresh = o.first_touch && visible.first(rows, cols);
         const Tile Qi = w.load(p.Q, rows);                      // [Br,d], line 8
-        Tile Oi = fresh ? w.zeros("O", rows.size(), p.dv) : w.load(p.O_acc, rows);           // [Br,dv]
-        Column l = fresh ? w.constant("l", rows.size(), 0) : w.load(p.l, rows);              // [Br]
-        Column m = fresh ? w.constant("m", rows.size(), lowest<Real>) : w.load(p.m, rows);   // [Br]
+        Tile Oi = fresh ? w.zeros("O", rows, p.dv) : w.load(p.O_acc, rows);                  // [Br,dv]
+        Column l = fresh ? w.constant("l", rows, 0) : w.load(p.l, rows);                     // [Br]
+        Column m = fresh ? w.constant("m", rows, lowest<Real>) : w.load(p.m, rows);          // [Br]
         // ---- scores
-        Tile S = w.sram("S", rows.size(), cols.size());         // [Br,Bc]
+        Tile S = w.sram("S", rows, cols);                       // [Br,Bc]
         S = mask.scale * Qi * Kj.transpose();                   // line 9
         // ---- mask
         mask.apply(S, rows, cols);
         // ---- softmax
-        Column m_new = w.sram("m_new", rows.size());
+        Column m_new = w.sram("m_new", rows);
         m_new = S.rowwise().maxCoeff().cwiseMax(m);             // line 11: the new maximum at once
         auto& P = S.as("P");                                    // the same memory: P takes the place of S
         P = (S.colwise() - m_new).array().exp();                // line 10, under it
-        Column l_old = w.sram("l_old", rows.size()), l_new = w.sram("l_new", rows.size());
+        Column l_old = w.sram("l_old", rows), l_new = w.sram("l_new", rows);
         l_old = (m - m_new).array().exp() * l.array();          // the old sum under the new maximum
         l_new = l_old + P.rowwise().sum();                      // line 11, before dropout
         dropout(P, o, w, rows, cols);

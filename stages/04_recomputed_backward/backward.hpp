@@ -22,20 +22,20 @@ void backward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) 
   machine.parallel(p.kv_grid(), [&](Worker<Real>& w) {          // one worker: one KV head
     for (Range cols : tiles(p.Nk, Bc)) {                        // Alg. 4, line 5
       // ---- store
-      w.store(p.dK, cols, w.zeros("dK", cols.size(), p.d));
-      w.store(p.dV, cols, w.zeros("dV", cols.size(), p.dv));
+      w.store(p.dK, cols, w.zeros("dK", cols, p.d));
+      w.store(p.dV, cols, w.zeros("dV", cols, p.dv));
     }
   });
   machine.parallel(p.grid(), [&](Worker<Real>& w) {             // one worker: one head
     const ScoreMask mask(p, o, w);
     for (Range rows : tiles(p.Nq, Br)) {                        // line 5
       // ---- store
-      w.store(visible.none(rows) ? p.dQ : p.dQ_acc, rows, w.zeros("dQ", rows.size(), p.d));  // no visit: the last store
+      w.store(visible.none(rows) ? p.dQ : p.dQ_acc, rows, w.zeros("dQ", rows, p.d));         // no visit: the last store
     }
     for (Range cols : tiles(p.Nk, Bc)) {                        // line 6
       // ---- load
       const Tile Kj = w.load(p.K, cols), Vj = w.load(p.V, cols);               // line 7
-      Tile dKj = w.zeros("dK", cols.size(), p.d), dVj = w.zeros("dV", cols.size(), p.dv);   // [Bc,d] [Bc,dv], line 8
+      Tile dKj = w.zeros("dK", cols, p.d), dVj = w.zeros("dV", cols, p.dv);                 // [Bc,d] [Bc,dv], line 8
       for (Range rows : visible.rows(cols)) {                   // line 9
         // ---- load
         const Tile dOi = w.load(p.dO, rows);                    // [Br,dv], line 10
@@ -43,22 +43,22 @@ void backward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) 
         Tile dQi = w.load(p.dQ_acc, rows);                      // [Br,d]
         const Column LSE = w.load(p.LSE, rows);                 // [Br]
         // ---- scores
-        Tile S = w.sram("S", rows.size(), cols.size());         // [Br,Bc]
+        Tile S = w.sram("S", rows, cols);                       // [Br,Bc]
         S = mask.scale * Qi * Kj.transpose();                   // line 11
         // ---- mask
         mask.apply(S, rows, cols);                              // line 12
         // ---- probabilities
-        Tile P = w.sram("P", rows.size(), cols.size());         // [Br,Bc]
+        Tile P = w.sram("P", rows, cols);                       // [Br,Bc]
         P = (S.colwise() - LSE.cwiseMax(lowest<Real>)).array().exp();          // line 13, with LSE
         // ---- dV
         const Tile Z_P = dropped(P, o, w, p.dtype, rows, cols); // line 15
         dVj += Z_P.transpose() * dOi;                           // line 16
         // ---- dP
-        Tile dP = w.sram("dP", rows.size(), cols.size());       // [Br,Bc]
+        Tile dP = w.sram("dP", rows, cols);                     // [Br,Bc]
         dP = dOi * Vj.transpose();                              // line 17
         dropout(dP, o, w, rows, cols);                          // line 18
         // ---- dS
-        Column D = w.sram("D", rows.size());                    // [Br]
+        Column D = w.sram("D", rows);                           // [Br]
         D = dOi.cwiseProduct(Oi).rowwise().sum();               // line 19
         auto& dS = dP.as("dS");                                 // the same memory: dS takes the place of dP
         dS = P.cwiseProduct(dP.colwise() - D);                  // line 20

@@ -23,8 +23,8 @@ void forward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
     const ScoreMask mask(p, o, w);
     for (Range rows : tiles(p.Nq, Br)) {                        // Alg. 1, line 2
       // ---- store
-      w.store(visible.none(rows) ? p.O : p.O_acc, rows, w.zeros("O", rows.size(), p.dv));  // no visit: the last store
-      w.store(p.LSE, rows, w.constant("LSE", rows.size(), -infinity<Real>));
+      w.store(visible.none(rows) ? p.O : p.O_acc, rows, w.zeros("O", rows, p.dv));         // no visit: the last store
+      w.store(p.LSE, rows, w.constant("LSE", rows, -infinity<Real>));
     }
     for (Range cols : tiles(p.Nk, Bc)) {                        // line 5
       // ---- load
@@ -35,16 +35,16 @@ void forward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
         Tile Oi = w.load(p.O_acc, rows);                        // [Br,dv]
         Column LSE = w.load(p.LSE, rows);                       // [Br]
         // ---- scores
-        Tile S = w.sram("S", rows.size(), cols.size());         // [Br,Bc]
+        Tile S = w.sram("S", rows, cols);                       // [Br,Bc]
         S = mask.scale * Qi * Kj.transpose();                   // line 9
         // ---- mask
         mask.apply(S, rows, cols);
         // ---- softmax
-        Column m_new = w.sram("m_new", rows.size());
+        Column m_new = w.sram("m_new", rows);
         m_new = S.rowwise().maxCoeff().cwiseMax(LSE).cwiseMax(lowest<Real>);   // LSE is at least the old maximum
         auto& P = S.as("P");                                    // the same memory: P takes the place of S
         P = (S.colwise() - m_new).array().exp();                // line 10, under it
-        Column l_old = w.sram("l_old", rows.size()), l_new = w.sram("l_new", rows.size());
+        Column l_old = w.sram("l_old", rows), l_new = w.sram("l_new", rows);
         l_old = (LSE - m_new).array().exp();                    // the old sum under the new maximum
         l_new = l_old + P.rowwise().sum();                      // line 11, before dropout
         LSE = m_new.array() + l_new.array().log();              // −∞ for a row that has seen no key

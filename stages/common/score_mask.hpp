@@ -6,6 +6,8 @@
 
 namespace flash {
 
+using sim::Location;
+
 template <class Real>
 constexpr Real infinity = std::numeric_limits<Real>::infinity();
 
@@ -19,41 +21,45 @@ class ScoreMask {
   const Real scale;  ///< of Q·Kᵀ
 
   /// Loads the head's ALiBi slope, if there is one.
-  ScoreMask(const Problem<Real>& p, const Options& o, sim::Worker<Real>& w)
+  ScoreMask(const Problem<Real>& p, const Options& o, sim::Worker<Real>& w, Location where = Location::current())
       : scale(static_cast<Real>(softmax_scale(p, o))),
         p_(p),
         w_(w),
         sees_(visibility(p, o)),
         softcap_(static_cast<Real>(o.softcap)) {
     if (p.slopes.empty()) return;
-    const sim::Column slope = w.load(p.slopes, {0, 1});
+    const sim::Column slope = w.load(p.slopes, {0, 1}, where);
     if (!w.count_only()) slope_ = slope(0);
   }
 
   /// S [rows, cols]: s <- c·tanh(s/c), s <- s − slope·distance, and −∞ where the query does not see the key. Loads the
   /// explicit mask's tile from HBM, if there is one.
-  void apply(sim::Tile<Real>& S, sim::Range rows, sim::Range cols) const {
-    if (softcap_ > 0) S.transform([&](Index, Index, Real s) { return softcap_ * std::tanh(s / softcap_); });
+  void apply(sim::Tile<Real>& S, sim::Range rows, sim::Range cols, Location where = Location::current()) const {
+    if (softcap_ > 0) S.transform([&](Index, Index, Real s) { return softcap_ * std::tanh(s / softcap_); }, where);
     if (!p_.slopes.empty())
-      S.transform([&](Index i, Index j, Real s) { return s - bias(rows.begin + i, cols.begin + j); });
-    if (!rules::tile_full(sees_, rows.begin, rows.end, cols.begin, cols.end))
-      S.transform([&](Index i, Index j, Real s) {
+      S.transform([&](Index i, Index j, Real s) { return s - bias(rows.begin + i, cols.begin + j); }, where);
+    if (!rules::tile_full(sees_, rows.begin, rows.end, cols.begin, cols.end)) {
+      const auto masked = [&](Index i, Index j, Real s) {
         return rules::visible(sees_, rows.begin + i, cols.begin + j) ? s : -infinity<Real>;
-      });
+      };
+      S.transform(masked, where);
+    }
     if (!p_.mask.empty()) {
-      const sim::Tile allowed = w_.load(p_.mask, rows, cols);
-      S = (allowed.array() != 0).select(S, -infinity<Real>);
+      const sim::Tile allowed = w_.load(p_.mask, rows, cols, where);
+      S = {(allowed.array() != 0).select(S, -infinity<Real>), where};
     }
   }
 
   /// dS [rows, cols] through the softcap: d(c·tanh(s/c))/ds = 1 − tanh². `S` is what apply() left.
-  void derivative(sim::Tile<Real>& dS, const sim::Tile<Real>& S, sim::Range rows, sim::Range cols) const {
+  void derivative(sim::Tile<Real>& dS, const sim::Tile<Real>& S, sim::Range rows, sim::Range cols,
+                  Location where = Location::current()) const {
     if (softcap_ == 0) return;
-    dS.transform([&](Index i, Index j, Real ds) {
+    const auto through = [&](Index i, Index j, Real ds) {
       if (S(i, j) == -infinity<Real>) return Real(0);
       const Real tanh = (S(i, j) + bias(rows.begin + i, cols.begin + j)) / softcap_;
       return ds * (1 - tanh * tanh);
-    });
+    };
+    dS.transform(through, where);
   }
 
  private:
@@ -68,25 +74,27 @@ class ScoreMask {
 
 /// P∘Z [rows, cols]: dropped entries 0, kept ones × 1/(1−p).
 template <class Real>
-void dropout(sim::Tile<Real>& P, const Options& o, const sim::Worker<Real>& w, sim::Range rows, sim::Range cols) {
+void dropout(sim::Tile<Real>& P, const Options& o, const sim::Worker<Real>& w, sim::Range rows, sim::Range cols,
+             Location where = Location::current()) {
   if (o.dropout == 0) return;
   const Real kept = static_cast<Real>(1 / (1 - o.dropout));
-  P.transform([&](Index i, Index j, Real x) {
+  const auto dropped = [&](Index i, Index j, Real x) {
     const auto word = rules::dropout_word(o.dropout_seed, w.batch, w.head, rows.begin + i, cols.begin + j);
     return rules::dropout_keeps(word, o.dropout) ? x * kept : Real(0);
-  });
+  };
+  P.transform(dropped, where);
 }
 
 /// Rounds P as its product takes it, and returns P∘Z: a copy, since dS needs P too, or P's own memory without dropout.
 template <class Real>
 sim::Tile<Real> dropped(sim::Tile<Real>& P, const Options& o, sim::Worker<Real>& w, Format dtype, sim::Range rows,
-                        sim::Range cols) {
-  P.round(dtype);
+                        sim::Range cols, Location where = Location::current()) {
+  P.round(dtype, where);
   if (o.dropout == 0) return P.alias();
-  sim::Tile<Real> Z_P = w.sram("P dropped", P.rows(), P.cols());
-  Z_P = P;
-  dropout(Z_P, o, w, rows, cols);
-  Z_P.round(dtype);
+  sim::Tile<Real> Z_P = w.sram("P dropped", rows, cols, where);
+  Z_P = {P, where};
+  dropout(Z_P, o, w, rows, cols, where);
+  Z_P.round(dtype, where);
   return Z_P;
 }
 

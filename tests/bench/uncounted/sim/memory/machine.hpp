@@ -189,14 +189,14 @@ class Worker {
     for (Index n = 0; n < tile.size(); ++n) to[n] = rounded(to[n] + tile.data()[n], tensor.info().format);
   }
 
-  Tile<Real> sram(const char*, Index rows, Index cols) { return {rows, cols}; }
-  Column<Real> sram(const char*, Index rows) { return {rows, 1}; }
-  Tile<Real> zeros(const char* name, Index rows, Index cols) {
+  Tile<Real> sram(const char*, Axis rows, Axis cols) { return {rows.size(), cols.size()}; }
+  Column<Real> sram(const char*, Axis rows) { return {rows.size(), 1}; }
+  Tile<Real> zeros(const char* name, Axis rows, Axis cols) {
     Tile<Real> tile = sram(name, rows, cols);
     tile.setZero();
     return tile;
   }
-  Column<Real> constant(const char* name, Index rows, Real value) {
+  Column<Real> constant(const char* name, Axis rows, Real value) {
     Column<Real> column = sram(name, rows);
     column.setConstant(value);
     return column;
