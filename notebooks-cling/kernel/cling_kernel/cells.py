@@ -14,6 +14,17 @@ class Piece:
     line: int  # of the cell, from 1
 
 
+def without_magic(cell, source):
+    """A cell `%%name words` is the call name_cell("words", "the lines below", "source") of a function of the notebook's."""
+    if not (magic := re.match(r"%%(\w+)[ \t]*(.*)(?:\n|$)", cell)):
+        return cell
+    name, words = magic.group(1), magic.group(2).strip()
+    end = "cell"
+    while f'){end}"' in cell:
+        end += "_"
+    return f'{name}_cell(R"{end}({words}){end}", R"{end}({cell[magic.end():]}){end}", "{source}");'
+
+
 def pieces(cell):
     """The cell's pieces in order. Statements next to each other are one: variables of one are known in the next."""
     joined = []

@@ -25,7 +25,7 @@ class ClingKernel(Kernel):
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
-        self._request, self._silent = None, False
+        self._request, self._silent, self._payload = None, False, []
         self._output = Output(self._send_text, self._send_shown)
         self._output.start()
         self._interpreter = Interpreter()
@@ -33,16 +33,18 @@ class ClingKernel(Kernel):
     def do_execute(self, code, silent, store_history=True, user_expressions=None, allow_stdin=False, **_):
         self._request, self._silent = self.get_parent(), silent
         self._output.errors.clear()
+        self._payload = []
         source = f"cell[{self.execution_count}]"
+        self._interpreter.remember(source, code)
         outcome, piece = Interpreter.DONE, None
-        for piece in cells.pieces(code):
+        for piece in cells.pieces(cells.without_magic(code, source)):
             outcome = self._interpreter.run(piece, source)
             if outcome != Interpreter.DONE:
                 break
         self._output.sync()
         reply = {"execution_count": self.execution_count}
         if outcome == Interpreter.DONE:
-            return {**reply, "status": "ok", "payload": [], "user_expressions": {}}
+            return {**reply, "status": "ok", "payload": self._payload, "user_expressions": {}}
         name, value = self._error(outcome, "".join(self._output.errors))
         where = f"{source}, in what begins in line {piece.line}:"
         error = {"ename": name, "evalue": value, "traceback": [f"\x1b[31m{name}\x1b[0m: {value}", where, piece.text[:400]]}
@@ -50,7 +52,7 @@ class ClingKernel(Kernel):
         return {**reply, "status": "error", **error}
 
     def do_is_complete(self, code):
-        return {"status": "incomplete", "indent": "  "} if cells.is_open(code) else {"status": "complete"}
+        return {"status": "incomplete", "indent": "  "} if cells.is_open(cells.without_magic(code, "")) else {"status": "complete"}
 
     def _error(self, outcome, errors):
         """What it is called, and what it says."""
@@ -80,5 +82,7 @@ class ClingKernel(Kernel):
     def _send_shown(self, mime, data):
         if mime == "clear":
             return self._send("clear_output", {"wait": True})
+        if mime == "next cell":
+            return self._payload.append({"source": "set_next_input", "text": data, "replace": False})
         bundle = json.loads(data) if mime == "bundle" else {mime: data}
         self._send("display_data", {"data": bundle, "metadata": {}, "transient": {}})

@@ -8,6 +8,8 @@
 #include <cassert>
 #include <cstdio>
 #include <iostream>
+#include <map>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -28,6 +30,21 @@ inline void markdown(std::string_view text) { display("text/markdown", text); }
 inline void latex(std::string_view text) { display("text/latex", text); }
 /// What comes next takes the place of the cell's output so far.
 inline void clear() { display("clear", ""); }
+/// Puts a new cell with this text below the one that runs.
+inline void next_cell(std::string_view text) { display("next cell", text); }
+
+inline std::map<std::string, std::string> cells;  // by the name that diagnostics and source_location give them
+inline void remember(const std::string& source, const std::string& cell) { cells[source] = cell; }
+/// Line `line` (from 1) of the cell that compilers call `source`; empty where there is none.
+inline std::string line_of(const std::string& source, std::size_t line) {
+  const auto cell = cells.find(source);
+  if (cell == cells.end()) return "";
+  std::istringstream text(cell->second);
+  std::string found;
+  while (line-- > 0)
+    if (!std::getline(text, found)) return "";
+  return found;
+}
 
 struct Html {
   std::string text;

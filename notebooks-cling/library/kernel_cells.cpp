@@ -1,0 +1,179 @@
+#include "notebooks-cling/library/kernel_cells.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <vector>
+
+#include "app/child.hpp"
+#include "app/lesson.hpp"
+#include "app/stage_name.hpp"
+#include "cuda/common/library.hpp"
+#include "notebooks-cling/library/kernels.hpp"
+// Last: it brings CUDA's words.
+#include "cuda/common/module.hpp"
+
+namespace flash::notebook {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::map<std::string, const cuda::Module*>& compiled() {
+  static std::map<std::string, const cuda::Module*> all;
+  return all;
+}
+
+/// Where kernels of cells are compiled; reports look lines up there. Removed at the end.
+fs::path new_file(const std::string& name) {
+  struct Folder {
+    std::string path = (fs::temp_directory_path() / "flash_cells_XXXXXX").string();
+    int files = 0;
+    Folder() {
+      if (!mkdtemp(path.data()))
+        throw Refused("a kernel was to be compiled, but no temporary folder can be made; make room");
+    }
+    ~Folder() {
+      std::error_code ignored;
+      fs::remove_all(path, ignored);
+    }
+  };
+  static Folder folder;
+  return fs::path(folder.path) / fmt::format("{}_{}", name, folder.files++);
+}
+
+std::string trimmed(const std::string& line) {
+  const std::size_t first = line.find_first_not_of(" \t"), last = line.find_last_not_of(" \t\r");
+  return first == std::string::npos ? "" : line.substr(first, last - first + 1);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+struct Program {
+  std::string stage, direction;
+};
+
+/// "03/forward". @throws Refused.
+Program program_named(const std::string& kernel) {
+  const std::size_t slash = kernel.find('/');
+  if (slash == std::string::npos)
+    throw Refused(
+        fmt::format("kernel \"{}\" was asked for, but no cell has compiled one of that name; run that cell, or "
+                    "take a stage's kernel: \"03/forward\"",
+                    kernel));
+  return {app::stage_named(kernel.substr(0, slash)).id, kernel.substr(slash + 1)};
+}
+
+std::string file_of(const std::string& kernel) {
+  const Program p = program_named(kernel);
+  return fmt::format("cuda/{}/{}.cu", p.stage, p.direction);
+}
+
+/// One edit: what stands in the file, and what comes in its place.
+struct Edit {
+  std::string before;
+  std::vector<std::string> after;
+};
+
+std::vector<Edit> edits_of(const std::string& text) {
+  std::vector<Edit> edits;
+  for (const std::string& line : lines_of(text)) {
+    const std::string words = trimmed(line);
+    if (words.empty()) continue;
+    if (words[0] == '-')
+      edits.push_back({trimmed(words.substr(1)), {}});
+    else if (words[0] == '+' && !edits.empty())
+      edits.back().after.push_back(trimmed(words.substr(1)));
+    else
+      throw Refused(
+          fmt::format("the edit \"{}\" was asked for, but a line of an edit begins with - (what stands in the "
+                      "file) or, behind it, + (what comes in its place); write it so",
+                      words));
+  }
+  return edits;
+}
+
+/// Makes the edit and says so.
+std::string make(const Edit& edit, std::vector<std::string>& lines, const std::string& file) {
+  const auto is_it = [&](const std::string& line) { return trimmed(line) == edit.before; };
+  if (const auto times = std::ranges::count_if(lines, is_it); times != 1)
+    throw Refused(fmt::format("\"{}\" was to be edited, but {} has {} such lines; copy one line of the file",
+                              edit.before, file, times));
+  const auto at = std::ranges::find_if(lines, is_it);
+  const std::string indent(at->find_first_not_of(' '), ' ');
+  std::string said = fmt::format("  line {}: - {}\n", at - lines.begin() + 1, edit.before), replaced;
+  for (const std::string& line : edit.after) {
+    replaced += (replaced.empty() ? "" : " ") + line;
+    said += fmt::format("  {}       + {}\n", std::string(std::to_string(at - lines.begin() + 1).size(), ' '), line);
+  }
+  *at = replaced.empty() ? "" : indent + replaced;  // one line stays one line: the others keep their numbers
+  return said;
+}
+
+void build(const std::string& name, const std::string& text) {
+  const fs::path file = new_file(name), source = file.string() + ".cu", module = file.string() + ".so";
+  std::ofstream(source) << "#line 1 \"" << name << ".cu\"\n" << text;
+  const app::Child child =
+      app::run_child({"env", "CXX=" FLASH_KERNEL_CXX, "FLASH_GPU_LIBRARY=" FLASH_BUILD_DIR "/libflash_gpu.so",
+                      FLASH_SOURCE_DIR "/cuda/compile_kernel.sh", "vgpu", source, module});
+  if (child.status != 0) throw Refused(fmt::format("{}.cu was not compiled; mend it:\n{}", name, child.complaints));
+  void* library = dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const void* found = library ? dlsym(library, "flash_module") : nullptr;
+  if (!found)
+    throw Refused(fmt::format("{}.cu was compiled, but it has no FLASH_MODULE; end it as a stage's file ends", name));
+  compiled()[name] = static_cast<const cuda::Module*>(found);
+}
+
+bool is_name(const std::string& text) {
+  return !text.empty() &&
+         std::ranges::all_of(text, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
+}
+
+}  // namespace
+
+std::string compile_kernel(const std::string& words, const std::string& text) {
+  const std::size_t equals = words.find('=');
+  const std::string name = trimmed(words.substr(0, equals));
+  if (!is_name(name))
+    throw Refused(fmt::format(
+        "a kernel named \"{}\" was to be compiled, but a name is letters, digits and _; take another", name));
+  if (equals == std::string::npos) {
+    build(name, text);
+    return fmt::format("{}.cu is compiled\n", name);
+  }
+  const std::string file = file_of(trimmed(words.substr(equals + 1)));
+  std::vector<std::string> lines = lines_of(app::read_source(file));
+  std::string edited, said;
+  for (const Edit& edit : edits_of(text)) said += make(edit, lines, file);
+  for (const std::string& line : lines) edited += line + "\n";
+  build(name, edited);
+  return fmt::format("{}.cu is compiled: {}{}\n{}", name, file, said.empty() ? ", as it stands" : ", edited", said);
+}
+
+std::string cell_of_kernel(const std::string& kernel, const std::string& name) {
+  return fmt::format("%%kernel {}\n{}", name, app::read_source(file_of(kernel)));
+}
+
+const cuda::Module& kernel_named(const std::string& name) {
+  if (const auto found = compiled().find(name); found != compiled().end()) return *found->second;
+  const Program p = program_named(name);
+  const cuda::Module* module = cuda::find_module(cuda::Backend::vgpu, p.stage, p.direction);
+  if (!module)
+    throw Refused(
+        fmt::format("the kernel {}/{} was asked for, but this build has none; take another stage or direction", p.stage,
+                    p.direction));
+  return *module;
+}
+
+}  // namespace flash::notebook

@@ -1,0 +1,197 @@
+#include "notebooks-cling/library/kernels.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "app/ledger_json.hpp"
+#include "app/output.hpp"
+#include "app/table.hpp"
+#include "cuda/common/execute.hpp"
+#include "cuda/common/on_device.hpp"
+#include "cuda/common/tensors.hpp"
+#include "cuda/common/virtual_device.hpp"
+#include "notebooks-cling/library/kernel_cells.hpp"
+#include "stages/common/check.hpp"
+// Last: it brings CUDA's words.
+#include "cuda/common/module.hpp"
+
+namespace flash::notebook {
+
+namespace {
+
+using app::grouped;
+using app::Table;
+
+/// So that kernels of the build are found from any program.
+[[maybe_unused]] const int kernels_are_found = setenv("FLASH_KERNELS", FLASH_BUILD_DIR "/kernels", 0);
+
+std::vector<const cuda::Module*> modules_named(const std::vector<std::string>& names) {
+  std::vector<const cuda::Module*> modules;
+  for (const std::string& name : names) modules.push_back(&kernel_named(name));
+  if (modules.empty()) throw Refused("a virtual GPU without a kernel was asked for; name one, such as \"03/forward\"");
+  return modules;
+}
+
+gpu::Config for_modules(gpu::Config config, const std::vector<const cuda::Module*>& modules) {
+  for (const cuda::Module* module : modules) config.arch = std::max(config.arch, cuda::arch(*module));
+  return config;
+}
+
+std::string_view stage_of(const cuda::Module& module) {
+  const std::string_view name = module.name;
+  return name.substr(0, name.find('/'));
+}
+
+bool is_backward(const cuda::Module& module) { return std::string_view(module.name).ends_with("/backward"); }
+
+/// "mma.sync.aligned.m16n8k8.f16" is mma.
+std::string kind_of(const std::string& name) {
+  return name.starts_with("bar") ? "barrier" : name.substr(0, name.find('.'));
+}
+
+}  // namespace
+
+struct Stepper::Parts {
+  Parts(const std::vector<std::string>& names, const Inputs& in, const Options& o, const gpu::Config& config)
+      : modules(modules_named(names)),
+        inputs(in),
+        options(o),
+        device(for_modules(config, modules), std::size_t{1} << 32),
+        tensors(device, inputs, options, cuda::tensors_of(modules, !in.slopes.empty())) {
+    device.machine().start([this] {
+      for (const cuda::Module* module : modules) module->launch(tensors.problem(), nullptr);
+    });
+  }
+
+  /// Where the machine stopped, in words.
+  std::string stop(const std::optional<gpu::Event>& event) {
+    if (event) {
+      const std::string value = event->kind == gpu::at_mark ? fmt::format(" {}", event->value) : "";
+      return fmt::format("warp {} is at {}{}: {}\n", event->warp, event->name, value, event->where);
+    }
+    const auto& reports = device.machine().reports();
+    return reports.empty() ? "the kernels have ended\n"
+                           : fmt::format("no further; [{}] {}\n", reports.back().kind, reports.back().text);
+  }
+
+  std::vector<double> read(const std::string& name) {
+    const std::vector<Eigen::half> values = tensors.read<Eigen::half>(name);
+    return {values.begin(), values.end()};
+  }
+
+  std::vector<const cuda::Module*> modules;
+  const Inputs inputs;
+  const Options options;
+  cuda::VirtualDevice device;
+  cuda::OnDevice tensors;
+};
+
+Stepper::Stepper(const std::vector<std::string>& kernels, const Inputs& inputs, const Options& options,
+                 gpu::Config config) {
+  const std::vector<const cuda::Module*> modules = modules_named(kernels);
+  for (const cuda::Module* module : modules)
+    cuda::require_taken({&find_stage(stage_of(*module)), module, nullptr, nullptr, nullptr}, inputs, options);
+  parts_ = std::make_unique<Parts>(kernels, inputs, options, config);
+}
+
+Stepper::~Stepper() { parts_->device.machine().stop(); }
+
+gpu::Machine& Stepper::machine() { return parts_->device.machine(); }
+
+std::string Stepper::to_mark(const std::string& name, std::int64_t value, int warp) {
+  return parts_->stop(machine().until([&](const gpu::Event& e) {
+    return e.kind == gpu::at_mark && e.name == name && e.value == value && e.warp == warp;
+  }));
+}
+
+std::string Stepper::to_barrier(int warp) {
+  return parts_->stop(
+      machine().until([&](const gpu::Event& e) { return e.kind == gpu::at_barrier && e.warp == warp; }));
+}
+
+std::string Stepper::to_instruction(const std::string& name, int warp) {
+  return parts_->stop(machine().until([&](const gpu::Event& e) {
+    return (e.kind == gpu::at_instruction || e.kind == gpu::at_async) && e.name.starts_with(name) && e.warp == warp;
+  }));
+}
+
+std::string Stepper::to_end() {
+  machine().run();
+  return parts_->stop({});
+}
+
+std::string Stepper::reports() {
+  std::string text;
+  for (const gpu::Report& r : machine().reports()) text += fmt::format("[{}] {}\n", r.kind, r.text);
+  return text.empty() ? "no reports\n" : text;
+}
+
+std::string Stepper::moved() {
+  Table table;
+  table.column("global memory", "", Table::Align::left)
+      .column("read", "bytes")
+      .column("written", "bytes")
+      .column("added to", "bytes");
+  for (const auto& [tensor, n] : machine().counts().tensors)
+    if (n.read + n.written + n.rmw > 0)
+      table.row({tensor, grouped(static_cast<Index>(n.read)), grouped(static_cast<Index>(n.written)),
+                 grouped(static_cast<Index>(n.rmw))});
+  return table.text();
+}
+
+std::string Stepper::bank_conflicts() {
+  Table table;
+  table.column("wavefronts").column("without conflicts").column("line", "", Table::Align::left);
+  for (const auto& [where, n] : machine().counts().lines)
+    if (n.wavefronts > n.least_wavefronts)
+      table.row({grouped(static_cast<Index>(n.wavefronts)), grouped(static_cast<Index>(n.least_wavefronts)), where});
+  const gpu::Counts& all = machine().counts();
+  return fmt::format("{} wavefronts of shared memory, {} without bank conflicts\n",
+                     grouped(static_cast<Index>(all.wavefronts)), grouped(static_cast<Index>(all.least_wavefronts))) +
+         (all.wavefronts > all.least_wavefronts ? table.text() : "");
+}
+
+std::string Stepper::check() {
+  machine().run();
+  if (!machine().reports().empty()) return reports();
+  const auto& modules = parts_->modules;
+  const bool backward = std::ranges::any_of(modules, [](const cuda::Module* m) { return is_backward(*m); });
+  const bool stores_scores = find_stage(stage_of(*modules.back())).lse == "S";
+  const Reference right = reference(parts_->inputs, parts_->options, backward, stores_scores);
+  Outputs got;
+  got.lse = right.oracle.lse;  // not judged here
+  got.o = parts_->read("O");
+  if (backward) got.dq = parts_->read("dQ"), got.dk = parts_->read("dK"), got.dv = parts_->read("dV");
+  if (!machine().reports().empty()) return reports();  // of outputs that nobody wrote
+  Table table;
+  table.column("output", "", Table::Align::left).column("error").column("tolerance").column("", "", Table::Align::left);
+  for (const OutputCheck& o : flash::check(got, right, parts_->inputs, parts_->options).outputs)
+    if (o.name != "lse")
+      table.row(
+          {o.name, fmt::format("{:.2g}", o.error), fmt::format("{:.2g}", o.tolerance), o.pass ? "ok" : o.message});
+  return table.text();
+}
+
+trace::Timeline Stepper::timeline(double from, double to) {
+  trace::Timeline result{"", "nominal cycles: the shape of the schedule, not a prediction", {}};
+  const auto json = nlohmann::json::parse(machine().trace());
+  std::map<std::pair<int, int>, trace::Lane> lanes;
+  for (const auto& e : json.at("traceEvents")) {
+    if (e.at("ph") != "X") continue;
+    const double begin = e.at("ts"), end = begin + e.at("dur").get<double>();
+    if (end <= from || begin >= to) continue;
+    trace::Lane& lane = lanes[{e.at("pid"), e.at("tid")}];
+    lane.name = fmt::format("CTA {}, warp {}", e.at("pid").get<int>() - 1, e.at("tid").get<int>());
+    const std::string where = e.contains("args") ? e.at("args").at("where").get<std::string>() : "";
+    lane.spans.push_back({kind_of(e.at("name")), std::max(begin, from), std::min(end, to), where});
+  }
+  for (auto& [key, lane] : lanes) result.lanes.push_back(std::move(lane));
+  return result;
+}
+
+}  // namespace flash::notebook

@@ -1,0 +1,53 @@
+// What a run holds as drawings: tiles, columns and tensors become trace::Matrix, to be changed and shown.
+#pragma once
+
+#include "sim/memory/tile.hpp"
+#include "sim/trace/svg.hpp"
+#include "stages/common/inputs.hpp"
+
+namespace flash::notebook {
+
+/// A tile or column in SRAM, under its own name if no title is given.
+template <class Plain>
+trace::Matrix picture(const sim::SramArray<Plain>& array, const std::string& title = "") {
+  trace::Matrix m{.title = title.empty() ? array.name() : title, .rows = array.rows(), .cols = array.cols()};
+  for (Index i = 0; i < m.rows; ++i)
+    for (Index j = 0; j < m.cols; ++j) m.values.push_back(array(i, j));
+  return m;
+}
+
+/// One head of a tensor in HBM, of the first batch. What nobody wrote yet is unknown.
+template <class Real>
+trace::Matrix picture(const sim::HbmTensor<Real>& tensor, Index head = 0, const std::string& title = "") {
+  const sim::TensorInfo& info = tensor.info();
+  trace::Matrix m{.title = title.empty() ? info.name : title, .rows = info.rows, .cols = info.cols};
+  for (const Real x : tensor.host().subspan(head * info.rows * info.cols, info.rows * info.cols)) {
+    m.values.push_back(x);
+    m.unknown.push_back(x != x);
+  }
+  return m;
+}
+
+/// Which keys a query sees: seen cells are filled, the others masked; with tiles of Br × Bc.
+trace::Matrix who_sees_whom(const Inputs& inputs, const Options& options, Index Br = 0, Index Bc = 0);
+
+/// The same matrix with lines between tiles.
+trace::Matrix in_tiles(trace::Matrix matrix, Index Br, Index Bc);
+
+/// The same matrix with an outline around a part.
+trace::Matrix outlined(trace::Matrix matrix, sim::Range rows, sim::Range cols, const std::string& words,
+                       trace::Outline::Tone tone = trace::Outline::Tone::plain);
+
+/// Which lane's register holds which element of an operand of mma.m16n8k8: "A" (16 × 8), "B" (8 × 8) or "C" (16 × 8).
+/// A cell reads lane.element. @throws Refused for other names.
+trace::Matrix fragment(const std::string& operand);
+
+/// Shared memory's 32 banks of 4 bytes, and which of eight 16-byte rows at these byte offsets, as one ldmatrix phase
+/// reads them, lies in which. Rows that share a bank have to wait for each other: `words` says how often.
+struct Banks {
+  trace::Matrix matrix;
+  int wavefronts = 0;
+};
+Banks banks(const std::vector<Index>& offsets);
+
+}  // namespace flash::notebook
