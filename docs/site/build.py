@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes the site: build.py --programs FOLDER --out FOLDER [--stop-at-markdown]
+"""Makes the site: build.py --programs FOLDER --out FOLDER
 
-FOLDER of programs holds flashsteps-app and errata. Prints the path of the first page. Everything is written anew, below the
+FOLDER of programs holds flashsteps-app, errata and figures. Prints the path of the first page. Everything is written anew, below the
 folder --out: source/ is what Doxygen reads, html/ the site.
 """
 import argparse
@@ -12,7 +12,6 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-import figures
 import markdown
 import panels
 import tables
@@ -20,6 +19,7 @@ from app import ROOT, STAGES, App, Refused
 
 SITE = ROOT / "docs/site"
 AWESOME = pathlib.Path("/usr/share/doxygen-awesome-css")
+STYLES = ["doxygen-awesome", "doxygen-awesome-sidebar-only", "doxygen-awesome-sidebar-only-darkmode-toggle"]
 MATHJAX = pathlib.Path("/usr/share/javascript/mathjax")
 MATHJAX_PARTS = ["MathJax.js", "jax/input/TeX", "jax/output/SVG/jax.js", "jax/output/SVG/config.js",
                  "jax/output/SVG/autoload", "jax/output/SVG/fonts/TeX", "jax/element", "extensions"]
@@ -44,7 +44,14 @@ class Build:
         return file
 
     def made_figure(self, name):
-        return figures.made(self.app, name)
+        return self.printed("figures", name)
+
+    def printed(self, program, *words):
+        done = subprocess.run([self.programs / program, *words], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Refused(f"the site needs what {program} {' '.join(words)} prints, but it said \"{done.stderr.strip()}\"; "
+                          "mend that, then try again")
+        return done.stdout
 
     def made_map(self):
         return tables.front_map(self.app)
@@ -65,8 +72,7 @@ class Build:
         return tables.paper_map_table(self.app, number)
 
     def made_errata(self):
-        printed = subprocess.run([self.programs / "errata"], capture_output=True, text=True, check=True).stdout
-        return tables.errata(json.loads(printed))
+        return tables.errata(json.loads(self.printed("errata")))
 
     def made_why(self, number):
         return tables.screen(self.app.text("why", number))
@@ -212,7 +218,7 @@ STRIP_FROM_PATH    = {ROOT} {self.source}
 USE_MDFILE_AS_MAINPAGE = {self.source}/index.md
 LAYOUT_FILE        = {self.out}/layout.xml
 HTML_HEADER        = {header}
-HTML_EXTRA_STYLESHEET = {AWESOME}/doxygen-awesome.css {SITE}/style.css
+HTML_EXTRA_STYLESHEET = {' '.join(f'{AWESOME}/{name}.css' for name in STYLES)} {SITE}/style.css
 HTML_EXTRA_FILES   = {AWESOME}/doxygen-awesome-darkmode-toggle.js
 """)
         run(["doxygen", self.out / "Doxyfile"], self.out)
@@ -243,7 +249,7 @@ def run(command, folder):
 
 def main():
     parser = argparse.ArgumentParser(description="builds the site")
-    parser.add_argument("--programs", type=pathlib.Path, required=True, help="folder of flashsteps-app and errata")
+    parser.add_argument("--programs", type=pathlib.Path, required=True, help="folder of flashsteps-app, errata, figures")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="folder that is made anew")
     asked = parser.parse_args()
     try:

@@ -1,2 +1,0 @@
-def made(app, name):
-    return f"<figure>{name}</figure>\n"
