@@ -28,11 +28,10 @@ int main() {
   const auto stop = warp_1([](const gpu::Event& e) { return e.name == "bar.sync"; });  // and the maxima of all warps
   fmt::print("warp {} is behind the barrier at {}\n\n{}\n", stop->warp, stop->where, machine.state());
 
-  // A thread's local array, named by ptx::watch. By ptx::layout::mma_c lane 5 has row 1, from column 32 + 2 on.
-  const auto* S = reinterpret_cast<const float*>(machine.watched(37, "S").data());
-  const auto* max = reinterpret_cast<const float*>(machine.shared_memory("max").data());  // named by ptx::name
-  fmt::print("thread 37 has the scores {:.3f} and {:.3f} of row 1; warp 1's maximum of that row is {:.3f}\n", S[0],
-             S[1], max[32 + 1]);
+  const gpu::Matrix S = *machine.registers(1, "S");       // what warp 1's lanes hold; named by ptx::watch
+  const gpu::Matrix max = *machine.shared_matrix("max");  // [warps, Br] in shared memory; named by ptx::name
+  fmt::print("warp 1 has columns {} to {} of S; row 1 begins {:.3f} {:.3f}, and its maximum there is {:.3f}\n", S.col0,
+             S.col0 + S.cols - 1, S(1, 0), S(1, 1), max(1, 1));
 
   machine.run();  // to the end
   fmt::print("{} reports\n", machine.reports().size());

@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(threads) scores(const Problem problem) {
   WarpTile<Br, Bc / warps> S(0, warp * Bc / warps, lane);
   S.add_product(sm.Q, transposed(sm.K));
   S.transform([&](int, int, float s) { return p.scale * s; });  // Alg. 0, line 1
-  ptx::watch("S", S.x);
+  ptx::watch("S", S);
   // ---- mask
   mask.apply(S, rows, cols);
   // ---- store

@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
       WarpTile<Br, Bc / warps> S(0, warp * Bc / warps, lane);   // [Br,Bc]
       S.add_product(sm.Q, transposed(sm.K));                    // line 9
       S.transform([&](int, int, float s) { return p.scale * s; });
-      ptx::watch("S", S.x), ptx::watch("O", O.x);
+      ptx::watch("S", S), ptx::watch("O", O);
       // ---- mask
       mask.apply(S, rows, cols);
       // ---- softmax

@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(threads) backward(const Problem problem) {
       WarpTile<Br / 2, Bc / 4> S(warp_row * Br / 2, warp_col * Bc / 4, lane), dP = S;  // [Br,Bc]
       S.add_product(sm.Q, transposed(sm.K));                    // line 11
       S.transform([&](int, int, float s) { return p.scale * s; });
-      ptx::watch("S", S.x), ptx::watch("dP", dP.x), ptx::watch("dK", dK.x), ptx::watch("dV", dV.x);
+      ptx::watch("S", S), ptx::watch("dP", dP), ptx::watch("dK", dK), ptx::watch("dV", dV);
       // ---- mask
       mask.apply(S, rows, cols);                                // line 12
       // ---- probabilities

@@ -10,8 +10,12 @@ namespace flash::cuda {
 /// different groups of four banks, and ldmatrix, which reads 16 bytes of each, has no bank conflict.
 template <int rows_, int cols_>
 struct alignas(16) Tile {
+  using Number = half;
   static constexpr int rows = rows_, cols = cols_;
   half x[rows][cols + 8];
+
+  /// Of an element [bytes].
+  static constexpr int offset(int row, int col) { return (row * (cols + 8) + col) * int(sizeof(half)); }
 };
 
 /// A tile on its way between global and shared memory, in the registers of a CTA: a thread holds `count` times eight

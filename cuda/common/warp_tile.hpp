@@ -82,6 +82,12 @@ struct WarpTile {
   }
   __device__ __forceinline__ int col(int c) const { return col0 + c / 2 * 8 + ptx::layout::mma_c(lane, c % 2).col; }
 
+  /// Where number n of x lies in the tile.
+  ptx::layout::Element place(int n) const {
+    const auto [row, col] = ptx::layout::mma_c(lane, n % 4);
+    return {row0 + n / 4 / (N / 8) * 16 + row, col0 + n / 4 % (N / 8) * 8 + col};
+  }
+
   /// Of a column in shared memory, the numbers of the lane's rows.
   template <int R>
   __device__ __forceinline__ Column<M> column(const float (&shared)[R]) const {

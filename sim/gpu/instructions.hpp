@@ -8,6 +8,7 @@
 #include <string>
 
 #include "sim/gpu/cuda_types.hpp"
+#include "sim/gpu/matrix.hpp"
 
 #define FLASH_GPU_API __attribute__((visibility("default")))
 
@@ -79,8 +80,8 @@ FLASH_GPU_API void trap();  ///< a fatal report
 
 // ---- the stepper's view
 FLASH_GPU_API void mark(const char* name, int value);
-FLASH_GPU_API void watch(const char* name, void* local, std::size_t bytes);
-FLASH_GPU_API void name(const char* text, const void* shared, std::size_t bytes);
+FLASH_GPU_API void watch(const char* name, const void* local, std::size_t bytes, const RegisterLayout& layout);
+FLASH_GPU_API void name(const char* text, const void* shared, std::size_t bytes, const SharedLayout& layout);
 
 // ---- where the thread is
 FLASH_GPU_API uint3 thread_index();

@@ -145,28 +145,6 @@ const Counts& Machine::counts() const {
   return counts;
 }
 
-std::span<const std::byte> Machine::shared_memory() const {
-  const Thread* t = parts_->stopped_thread;
-  if (!t || !parts_->launch) return {};
-  return {t->cta->smem, t->cta->smem_bytes};
-}
-
-std::span<const std::byte> Machine::shared_memory(const std::string& name) const {
-  const auto all = shared_memory();
-  if (!all.empty())
-    for (const Named& n : parts_->stopped_thread->cta->names)
-      if (n.text == name) return all.subspan(n.begin, n.end - n.begin);
-  return {};
-}
-
-std::span<const std::byte> Machine::watched(int thread, const std::string& name) const {
-  const Thread* t = parts_->stopped_thread;
-  if (!t || !parts_->launch || thread < 0 || static_cast<std::size_t>(thread) >= t->cta->threads.size()) return {};
-  for (const Watched& w : t->cta->threads[static_cast<std::size_t>(thread)].watched)
-    if (name == w.name) return {static_cast<const std::byte*>(w.local), w.bytes};
-  return {};
-}
-
 std::string Machine::state() const {
   const Active active(*parts_);
   return parts_->launch ? waiting_threads() : "no kernel is running\n";

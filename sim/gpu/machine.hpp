@@ -121,6 +121,12 @@ class FLASH_GPU_API Machine {
   std::span<const std::byte> shared_memory() const;
   std::span<const std::byte> shared_memory(const std::string& name) const;  ///< what ptx::name named; else nothing
   std::span<const std::byte> watched(int thread, const std::string& name) const;
+  /// The same as matrices: "P" of ptx::name, and "S" of ptx::watch as the lanes of a warp hold it. Nothing where there
+  /// is no such name, or what it names is no matrix.
+  std::optional<Matrix> shared_matrix(const std::string& name) const;
+  std::optional<Matrix> registers(int warp, const std::string& name) const;
+  std::vector<std::string> shared_names() const;            ///< in the order of their addresses
+  std::vector<std::string> register_names(int warp) const;  ///< in the order in which they were watched
   /// Who waits where for what, and what is in flight.
   std::string state() const;
   /// Chrome trace (JSON) of the nominal timeline; needs Config::timeline.

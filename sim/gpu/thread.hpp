@@ -37,6 +37,7 @@ struct Watched {
   const char* name;
   const void* local;
   std::size_t bytes;
+  RegisterLayout layout;
 };
 
 /// A copy by cp.async whose data has not arrived, or not for sure.
@@ -128,6 +129,7 @@ struct Barrier {
 struct Named {
   std::size_t begin, end;  ///< bytes of shared memory
   std::string text;
+  SharedLayout layout;
 };
 
 struct Cta {

@@ -58,21 +58,21 @@ void mark(const char* name, int value) {
   wake_mates(pc);
 }
 
-void watch(const char* name, void* local, std::size_t bytes) {
+void watch(const char* name, const void* local, std::size_t bytes, const RegisterLayout& layout) {
   for (Watched& w : current->watched)
     if (std::strcmp(w.name, name) == 0) {
-      w = {name, local, bytes};
+      w = {name, local, bytes, layout};
       return;
     }
-  current->watched.push_back({name, local, bytes});
+  current->watched.push_back({name, local, bytes, layout});
 }
 
-void name(const char* text, const void* shared, std::size_t bytes) {
+void name(const char* text, const void* shared, std::size_t bytes, const SharedLayout& layout) {
   Cta& cta = *current->cta;
   const auto at = static_cast<std::size_t>(static_cast<const std::byte*>(shared) - cta.smem);
   for (const Named& n : cta.names)
     if (n.begin == at && n.text == text) return;
-  cta.names.push_back({at, at + bytes, text});
+  cta.names.push_back({at, at + bytes, text, layout});
 }
 
 }  // namespace flash::gpu

@@ -27,15 +27,17 @@ struct Values {
 enum class EventKind { take, give_back, fill, load, store, accumulate, compute };
 
 struct Event {
-  EventKind kind;
-  const char* name;  ///< of the tensor, or of the tile
+  EventKind kind = EventKind::compute;
+  const char* name = "";  ///< of the tensor, or of the tile
   Index worker = 0, batch = 0, head = 0;
-  Range rows, cols;              ///< of the tensor, or of the matrix that the tile is a part of
-  Location where;                ///< empty for give_back
-  Values values;                 ///< of the tile; `data` tells tiles apart, from take to give_back
-  Format format = Format::fp32;  ///< of the tile
-  const Tally* tally = nullptr;  ///< the worker's counts so far, this event's among them
-  Index held_bytes = 0;          ///< of SRAM
+  Range rows{}, cols{};                ///< of the tensor, or of the matrix that the tile is a part of
+  Location where{};                    ///< empty for give_back
+  const TensorInfo* tensor = nullptr;  ///< of load, store and accumulate
+  Index first = 0;                     ///< element of the tensor [batch, heads, rows, cols] at which the tile begins
+  Values values{};                     ///< of the tile; `data` tells tiles apart, from take to give_back
+  Format format = Format::fp32;        ///< of the tile
+  const Tally* tally = nullptr;        ///< the worker's counts so far, this event's among them
+  Index held_bytes = 0;                ///< of SRAM
 };
 
 using Observer = std::function<void(const Event&)>;

@@ -149,22 +149,26 @@ class SramArray : public Eigen::Map<const Plain, Eigen::AlignedMax> {
 
   void observe(EventKind kind, const Location& where) const {
     if (state_->observer) [[unlikely]]
-      observe(kind, name_, rows_, cols_, where);
+      tell({.kind = kind, .name = name_, .rows = rows_, .cols = cols_, .where = where});
   }
-  void observe(EventKind kind, const char* name, Range rows, Range cols, const Location& where) const {
+  void observe(EventKind kind, const TensorInfo& tensor, Index first, Range rows, Range cols,
+               const Location& where) const {
     if (state_->observer) [[unlikely]]
-      (*state_->observer)({kind,
-                           name,
-                           state_->worker,
-                           state_->batch,
-                           state_->head,
-                           rows,
-                           cols,
-                           where,
-                           {this->data(), this->rows(), this->cols(), sizeof(Real) == sizeof(double)},
-                           format_,
-                           &state_->tally,
-                           state_->sram.held_bytes()});
+      tell({.kind = kind,
+            .name = tensor.name.c_str(),
+            .rows = rows,
+            .cols = cols,
+            .where = where,
+            .tensor = &tensor,
+            .first = first});
+  }
+  void tell(Event event) const {
+    event.worker = state_->worker, event.batch = state_->batch, event.head = state_->head;
+    event.values = {this->data(), this->rows(), this->cols(), sizeof(Real) == sizeof(double)};
+    event.format = format_;
+    event.tally = &state_->tally;
+    event.held_bytes = state_->sram.held_bytes();
+    (*state_->observer)(event);
   }
 
   WorkerState* state_;

@@ -79,9 +79,9 @@ class Worker {
     const TensorInfo& info = tensor.info();
     state_.tally.count(info, Access::rmw, tile.size(), where);
     state_.tally.sram.read += tile.size();
-    if (!state_.count_only)
-      sums_.push_back({tensor, first_element(info, rows.begin, 0), {tile.data(), tile.data() + tile.size()}});
-    tile.observe(EventKind::accumulate, info.name.c_str(), rows, {0, info.cols}, where);
+    const Index first = first_element(info, rows.begin, 0);
+    if (!state_.count_only) sums_.push_back({tensor, first, {tile.data(), tile.data() + tile.size()}});
+    tile.observe(EventKind::accumulate, info, first, rows, {0, info.cols}, where);
   }
 
   /// Room for a tile in SRAM, uninitialised, in fp32 (fp64 in an fp64 run). @throws CapacityError when strict.
@@ -120,12 +120,13 @@ class Worker {
     assert(rows.end <= info.rows && cols.end <= info.cols);
     state_.tally.count(info, Access::read, array.size(), where);
     state_.tally.sram.write += array.size();
+    const Index first = first_element(info, rows.begin, cols.begin);
     if (!state_.count_only) {
-      const Real* from = tensor.host().data() + first_element(info, rows.begin, cols.begin);
+      const Real* from = tensor.host().data() + first;
       Real* to = array.values().data();
       for (Index i = 0; i < rows.size(); ++i) std::copy_n(from + i * info.cols, cols.size(), to + i * cols.size());
     }
-    array.observe(EventKind::load, info.name.c_str(), rows, cols, where);
+    array.observe(EventKind::load, info, first, rows, cols, where);
   }
 
   template <class Array>
@@ -135,8 +136,9 @@ class Worker {
     assert(rows.end <= info.rows && cols.end <= info.cols);
     state_.tally.count(info, Access::write, array.size(), where);
     state_.tally.sram.read += array.size();
+    const Index first = first_element(info, rows.begin, cols.begin);
     if (!state_.count_only) {
-      Real* to = tensor.host().data() + first_element(info, rows.begin, cols.begin);
+      Real* to = tensor.host().data() + first;
       const Real* from = array.data();
       const bool rounds = is_16_bit(info.format);
       for (Index i = 0; i < rows.size(); ++i, from += cols.size(), to += info.cols) {
@@ -146,7 +148,7 @@ class Worker {
           std::copy_n(from, cols.size(), to);
       }
     }
-    array.observe(EventKind::store, info.name.c_str(), rows, cols, where);
+    array.observe(EventKind::store, info, first, rows, cols, where);
   }
 
   const Grid grid_;

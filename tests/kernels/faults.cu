@@ -81,7 +81,7 @@ __global__ void meets(int* A, int times) {
 __global__ void breaks_the_machine(int*) {
   int local = 0;
   ptx::watch("local", local);
-  flash::gpu::watch(nullptr, &local, sizeof local);
+  flash::gpu::watch(nullptr, &local, sizeof local, {});
 }
 
 template <class... Parameters, class... Arguments>

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <source_location>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +15,8 @@
 #include "stages/common/rules.hpp"
 
 namespace flash::sim {
+
+using Location = std::source_location;  // nobody looks at it
 
 enum class Role { input, output, extra };
 enum class Budget { paper, strict };
@@ -64,6 +68,14 @@ constexpr bool is_diagonal = false;
 template <class X, class Right, int option>
 constexpr bool is_diagonal<Eigen::Product<Eigen::DiagonalWrapper<X>, Right, option>> = true;
 
+/// An expression with its source line, `S = {expression, where}`.
+template <class Array>
+struct Statement {
+  template <class Expression>
+  Statement(const Eigen::DenseBase<Expression>& e, Location) : run([&e](Array& array) { array = e; }) {}
+  std::function<void(Array&)> run;
+};
+
 /// A matrix that owns its memory; products are assigned without a temporary, as anyone who cares for speed would.
 template <class Plain>
 class Array : public Eigen::Map<Plain, Eigen::AlignedMax> {
@@ -85,6 +97,7 @@ class Array : public Eigen::Map<Plain, Eigen::AlignedMax> {
       View::operator=(e.derived().matrix());
     return *this;
   }
+  Array& operator=(const Statement<Array>& statement) { return statement.run(*this), *this; }
   template <class Expression>
   Array& operator+=(const Eigen::DenseBase<Expression>& e) {
     if constexpr (is_product<Expression>)
@@ -95,12 +108,12 @@ class Array : public Eigen::Map<Plain, Eigen::AlignedMax> {
   }
 
   template <class Function>
-  Array& transform(Function f) {
+  Array& transform(Function f, Location = {}) {
     for (Index i = 0; i < this->rows(); ++i)
       for (Index j = 0; j < this->cols(); ++j) (*this)(i, j) = f(i, j, (*this)(i, j));
     return *this;
   }
-  Array& round(Format format) {
+  Array& round(Format format, Location = {}) {
     if (bytes_per_element(format) < static_cast<Index>(sizeof(Real)))
       View::operator=(this->unaryExpr([format](Real x) { return rounded(x, format); }));
     return *this;
@@ -161,7 +174,7 @@ class Worker {
         block(id % grid.blocks),
         grid_(grid) {}
 
-  Tile<Real> load(const HbmMatrix<Real>& tensor, Range rows, Range cols) {
+  Tile<Real> load(const HbmMatrix<Real>& tensor, Range rows, Range cols, Location = {}) {
     Tile<Real> tile(rows.size(), cols.size());
     const Real* from = at(tensor, rows, cols);
     for (Index i = 0; i < rows.size(); ++i)
@@ -169,7 +182,7 @@ class Worker {
     return tile;
   }
   Tile<Real> load(const HbmMatrix<Real>& tensor, Range rows) { return load(tensor, rows, {0, tensor.info().cols}); }
-  Column<Real> load(const HbmVector<Real>& tensor, Range rows) {
+  Column<Real> load(const HbmVector<Real>& tensor, Range rows, Location = {}) {
     Column<Real> column(rows.size(), 1);
     std::copy_n(at(tensor, rows, {0, 1}), rows.size(), column.data());
     return column;
@@ -189,7 +202,7 @@ class Worker {
     for (Index n = 0; n < tile.size(); ++n) to[n] = rounded(to[n] + tile.data()[n], tensor.info().format);
   }
 
-  Tile<Real> sram(const char*, Axis rows, Axis cols) { return {rows.size(), cols.size()}; }
+  Tile<Real> sram(const char*, Axis rows, Axis cols, Location = {}) { return {rows.size(), cols.size()}; }
   Column<Real> sram(const char*, Axis rows) { return {rows.size(), 1}; }
   Tile<Real> zeros(const char* name, Axis rows, Axis cols) {
     Tile<Real> tile = sram(name, rows, cols);
