@@ -18,6 +18,7 @@ void add_diff(CLI::App& program, int& status);
 void add_theorem2(CLI::App& program, int& status);
 void add_probe(CLI::App& program, int& status);
 void add_trace(CLI::App& program, int& status);
+void add_step(CLI::App& program, int& status);
 void add_bench(CLI::App& program, int& status);
 
 }  // namespace flash::app

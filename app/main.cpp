@@ -26,7 +26,6 @@ struct Waiting {
 };
 
 constexpr Waiting waiting[] = {
-    {"step", "writes a stepper page of a run", "the stepper page"},
     {"verify", "agreement table over dtypes, sizes and backends", "the agreement tables"},
     {"notebooks", "opens the notebooks", "the notebooks"},
     {"pages", "builds the site", "the site"},
@@ -39,7 +38,7 @@ void add_waiting(CLI::App& program, const Waiting& command) {
   sub->callback([command] {
     throw Refused(
         fmt::format("{} was asked for, but it waits for {}, not built yet; take one of tour, run, why, diff, "
-                    "theorem2, probe, trace, bench",
+                    "theorem2, probe, step, trace, bench",
                     command.name, command.for_what));
   });
 }
@@ -62,6 +61,7 @@ void add_commands(CLI::App& program, int& status) {
   add_diff(program, status);
   add_theorem2(program, status);
   add_probe(program, status);
+  add_step(program, status);
   add_trace(program, status);
   add_bench(program, status);
   for (CLI::App* command : program.get_subcommands({})) command->group("Commands");

@@ -15,36 +15,6 @@ Json budget_json(const Asked& asked) {
   return asked.config.machine.budget == sim::Budget::strict ? "strict" : "paper";
 }
 
-Json problem_json(const Asked& asked) {
-  const Inputs& in = asked.inputs;
-  const Shape& s = in.shape;
-  const Options& o = asked.options;
-  return {
-      {"source", asked.source},
-      {"seed", asked.seed},
-      {"batch", s.batch},
-      {"heads", s.heads},
-      {"kv_heads", s.kv_heads},
-      {"n", s.Nq},
-      {"nk", s.Nk},
-      {"d", s.d},
-      {"dv", s.dv},
-      {"scale", json_number(softmax_scale(s, o))},
-      {"causal", o.causal},
-      {"window", {o.window.left, o.window.right}},
-      {"softcap", o.softcap},
-      {"alibi", !in.slopes.empty()},
-      {"mask", !in.mask.empty()},
-      {"block_mask", !in.block_mask.empty()},
-      {"dropout", o.dropout},
-      {"dropout_seed", o.dropout_seed},
-      {"first_touch", o.first_touch},
-      {"budget", budget_json(asked)},
-      {"count_only", asked.config.machine.count_only},
-      {"backward", asked.config.backward},
-  };
-}
-
 Json tiles_json(const std::optional<Blocks>& blocks) {
   if (!blocks) return nullptr;
   return {{"br", blocks->Br}, {"bc", blocks->Bc}};
@@ -74,6 +44,36 @@ Json check_json(const CheckResult& check) {
 }
 
 }  // namespace
+
+Json problem_json(const Asked& asked) {
+  const Inputs& in = asked.inputs;
+  const Shape& s = in.shape;
+  const Options& o = asked.options;
+  return {
+      {"source", asked.source},
+      {"seed", asked.seed},
+      {"batch", s.batch},
+      {"heads", s.heads},
+      {"kv_heads", s.kv_heads},
+      {"n", s.Nq},
+      {"nk", s.Nk},
+      {"d", s.d},
+      {"dv", s.dv},
+      {"scale", json_number(softmax_scale(s, o))},
+      {"causal", o.causal},
+      {"window", {o.window.left, o.window.right}},
+      {"softcap", o.softcap},
+      {"alibi", !in.slopes.empty()},
+      {"mask", !in.mask.empty()},
+      {"block_mask", !in.block_mask.empty()},
+      {"dropout", o.dropout},
+      {"dropout_seed", o.dropout_seed},
+      {"first_touch", o.first_touch},
+      {"budget", budget_json(asked)},
+      {"count_only", asked.config.machine.count_only},
+      {"backward", asked.config.backward},
+  };
+}
 
 Json run_json(const Reported& run) {
   const RunResult& result = run.result;

@@ -23,6 +23,9 @@ struct Reported {
 
 nlohmann::ordered_json run_json(const Reported& run);
 
+/// Its "problem": shape, options, where the arrays come from.
+nlohmann::ordered_json problem_json(const Asked& asked);
+
 /// One screen or two, with a unit on every number.
 std::string run_report(const Reported& run);
 

@@ -51,6 +51,11 @@ OnDevice::OnDevice(Device& device, const Inputs& in, const Options& o, const std
 
 OnDevice::~OnDevice() { device_.free_all(); }
 
+const void* OnDevice::find(const std::string& name) const {
+  const auto at = std::ranges::find(placed_, name, &Placed::name);
+  return at == placed_.end() ? nullptr : at->memory;
+}
+
 template <class Element>
 std::vector<Element> OnDevice::read(const std::string& name) const {
   const auto at = std::ranges::find(placed_, name, &Placed::name);

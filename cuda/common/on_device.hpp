@@ -21,6 +21,9 @@ class OnDevice {
 
   const Problem& problem() const { return *problem_; }
 
+  /// Where a tensor lies in the device's memory; null where it was not asked for.
+  const void* find(const std::string& name) const;
+
   /// A tensor's values on the host, in its own format: Eigen::half or float.
   template <class Element>
   std::vector<Element> read(const std::string& name) const;

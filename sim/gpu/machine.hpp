@@ -85,6 +85,8 @@ struct Counts {
 /// Contents of fresh global memory.
 enum class Contents { given, undefined };
 
+struct Timeline;  ///< sim/gpu/timeline.hpp
+
 class FLASH_GPU_API Machine {
  public:
   explicit Machine(const Config& config = {});
@@ -129,6 +131,8 @@ class FLASH_GPU_API Machine {
   std::vector<std::string> register_names(int warp) const;  ///< in the order in which they were watched
   /// Who waits where for what, and what is in flight.
   std::string state() const;
+  /// So far; needs Config::timeline. The last slice of a stop is its event's.
+  const Timeline& timeline() const;
   /// Chrome trace (JSON) of the nominal timeline; needs Config::timeline.
   std::string trace() const;
 

@@ -1,0 +1,170 @@
+// `step STAGE`: a run, step by step, as a page that opens in a browser without a network.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "app/commands.hpp"
+#include "app/heading.hpp"
+#include "app/kernel_trace.hpp"
+#include "app/output.hpp"
+#include "app/run_report.hpp"
+#include "app/stage_name.hpp"
+#include "sim/trace/page.hpp"
+#include "sim/trace/stage_recorder.hpp"
+#include "stages/common/sight.hpp"
+
+namespace flash::app {
+namespace {
+
+using trace::Json;
+
+struct StepCommand {
+  RunOptions problem;
+  std::string beside, out, command;
+};
+
+/// Without arrays and sizes of the user's own: one that fits on a screen, in several tiles.
+void take_small_defaults(RunOptions& typed) {
+  const bool on_cpu = typed.on == "cpu";
+  if (typed.q.empty() && typed.example.empty()) {
+    if (!typed.n) typed.n = on_cpu ? 16 : 64;
+    if (!typed.d) typed.d = on_cpu ? 8 : 64;
+  }
+  if (on_cpu && typed.sram.empty() && typed.budget.empty() && !typed.br && !typed.bc)
+    typed.br = typed.bc = typed.example == "hand" ? 2 : 4;
+}
+
+void require_steppable(const StepCommand& c) {
+  if (c.problem.on == "gpu")
+    throw Refused(
+        "steps on a gpu were asked for, but only the CPU's programs and the virtual GPU can be watched; "
+        "take --on cpu or --on vgpu");
+  if (c.problem.count_only) throw Refused("steps were asked with --count-only, which computes no values; leave it out");
+  require_file_name(c.out);
+}
+
+// ---- the head of a trace
+
+/// For each batch and head one string a query: "1" for each key that it sees.
+Json visible_json(const Asked& asked) {
+  const Shape& s = asked.inputs.shape;
+  const Sight sees(asked.inputs, asked.options);
+  Json all = Json::array();
+  for (Index b = 0; b < s.batch; ++b)
+    for (Index h = 0; h < s.heads; ++h) {
+      Json rows = Json::array();
+      for (Index i = 0; i < s.Nq; ++i) {
+        std::string row;
+        for (Index j = 0; j < s.Nk; ++j) row += sees(b, h, i, j) ? '1' : '0';
+        rows.push_back(row);
+      }
+      all.push_back(rows);
+    }
+  return all;
+}
+
+Json head_json(const Asked& asked, const std::string& command, const std::optional<Blocks>& blocks, Index sram_bytes) {
+  Json head = {{"stage", asked.stage->id},
+               {"on", asked.on},
+               {"dtype", name(asked.inputs.dtype)},
+               {"command", command},
+               {"problem", problem_json(asked)},
+               {"tiles", nullptr},
+               {"sram", {{"capacity_bytes", sram_bytes}, {"budget", asked.on == "cpu" ? "paper" : "strict"}}},
+               {"visible", visible_json(asked)}};
+  if (blocks) head["tiles"] = {{"br", blocks->Br}, {"bc", blocks->Bc}};
+  if (asked.config.machine.budget == sim::Budget::strict) head["sram"]["budget"] = "strict";
+  return head;
+}
+
+template <class Real>
+trace::Contents contents(const Inputs& in) {
+  const Problem<Real> p(in);
+  trace::Contents all;
+  for (const sim::HbmTensor<Real>& t : std::initializer_list<sim::HbmTensor<Real>>{p.Q, p.K, p.V, p.mask, p.slopes})
+    if (!t.empty()) all[t.info().name] = {t.host().begin(), t.host().end()};
+  if (!in.dout.empty()) all["dO"] = {p.dO.host().begin(), p.dO.host().end()};
+  return all;
+}
+
+// ---- recording
+
+Json stage_trace(Asked& asked, const std::string& command) {
+  trace::StageRecorder recorder(asked.inputs.dtype == Format::fp64 ? contents<double>(asked.inputs)
+                                                                   : contents<float>(asked.inputs));
+  asked.config.observer = [&](const sim::Event& event) { recorder.add(event); };
+  const RunResult result = run(*asked.stage, asked.inputs, asked.options, asked.config);
+  Json document = head_json(asked, command, result.forward.blocks, asked.config.machine.sram_bytes);
+  recorder.finish(document);
+  return document;
+}
+
+Json kernel_trace(const Asked& asked, const std::string& command) {
+  Json document = head_json(asked, command, cuda::tiles(*asked.kernels->forward, asked.inputs.shape.d), 0);
+  const std::string reports = record_kernels(asked, document);
+  fmt::print(stderr, "{}", reports);
+  return document;
+}
+
+Json record(const RunOptions& typed, const std::string& command) {
+  Asked asked = app::asked(typed);
+  return asked.kernels ? kernel_trace(asked, command) : stage_trace(asked, command);
+}
+
+/// The same problem for another stage: one without tiles takes none.
+RunOptions for_stage(RunOptions typed, const std::string& stage) {
+  typed.stage = stage;
+  if (!stage_named(stage).takes("br and bc")) typed.br = typed.bc = {};
+  return typed;
+}
+
+/// What makes this page again.
+std::string command_line(const CLI::App& command) {
+  std::string text = "flashsteps " + command.get_name();
+  for (const CLI::Option* o : command.get_options([](const CLI::Option* o) { return o->count() > 0; })) {
+    if (!o->get_positional()) text += " " + o->get_name();
+    if (o->get_expected_min() == 0) continue;  // a flag
+    for (const std::string& value : o->results()) text += " " + value;
+  }
+  return text;
+}
+
+std::string summary(const Json& document) {
+  std::string text = fmt::format("{} on {}: {} steps", document["stage"].get<std::string>(),
+                                 document["on"].get<std::string>(), document["steps"].size());
+  if (const Json& cut = document["cut"]; !cut.is_null())
+    text += fmt::format(", the first of {}: {}", cut["of"].get<std::size_t>(), cut["why"].get<std::string>());
+  return text + "\n";
+}
+
+void step(const StepCommand& c, const std::string& command) {
+  require_steppable(c);
+  RunOptions typed = c.problem;
+  take_small_defaults(typed);
+  std::vector<Json> traces{record(for_stage(typed, typed.stage), command)};
+  if (!c.beside.empty()) traces.push_back(record(for_stage(typed, c.beside), command));
+  write_file(c.out, trace::page(traces));
+  std::string text = fmt::format("{}: open it in a browser\n", c.out);
+  for (const Json& document : traces) text += summary(document);
+  print(text);
+}
+
+}  // namespace
+
+void add_step(CLI::App& program, int& status) {
+  CLI::App* command = program.add_subcommand("step", "writes a page that steps through a run, for a browser");
+  const auto c = std::make_shared<StepCommand>();
+  add_run_options(*command, c->problem);
+  const Heading output(*command, "Output");
+  output.text("--beside", c->beside, "STAGE", "a second stage on the same problem, in lock-step");
+  output.text("--out", c->out, "FILE", "the page: one HTML file that needs no network");
+  command->get_option("--out")->required();
+  command->footer("Example: flashsteps step 03 --causal --out step.html");
+  command->callback([command, c, &status] {
+    step(*c, command_line(*command));
+    status = ok;
+  });
+}
+
+}  // namespace flash::app

@@ -1,0 +1,46 @@
+// A step in one sentence, for the line under the picture and for screen readers.
+
+const plural = (n, one) => `${grouped(n)} ${one}${n === 1 ? "" : "s"}`;
+
+function partShown(trace, step) {
+  const tensor = step.tensor === undefined ? null : trace.tensors[step.tensor];
+  const rows = step.rows ? ` rows ${rangeShown(step.rows)}` : "";
+  const isPart = step.cols && (isOverBoth(trace.subject(step)) || (tensor && step.cols[1] - step.cols[0] < tensor.cols));
+  return `${trace.subject(step)}${rows}${isPart ? `, columns ${rangeShown(step.cols)}` : ""}`;
+}
+
+function workShown([matmul = 0, exps = 0, others = 0] = []) {
+  const parts = [matmul && plural(matmul, "FLOP") + " in a product", exps && plural(exps, "exp"), others && plural(others, "other operation")];
+  return parts.filter(Boolean).join(", ");
+}
+
+/** "load K rows 4–7: 32 elements from HBM" */
+function stepInWords(trace, step) {
+  const [read = 0, written = 0, rmw = 0] = step.hbm ?? [];
+  switch (step.do) {
+    case "load": return `load ${partShown(trace, step)}: ${plural(read, "element")} from HBM`;
+    case "store": return `store ${partShown(trace, step)}: ${plural(written, "element")} to HBM`;
+    case "accumulate": return `add to ${partShown(trace, step)} in HBM: ${plural(rmw, "element")} read and written`;
+    case "fill": return `set ${partShown(trace, step)} in SRAM to ${shown(step.values?.[0] ?? NaN)}`;
+    case "compute": {
+      const work = workShown(step.flops);
+      return `compute ${partShown(trace, step)}${work && `: ${work}`}`;
+    }
+  }
+  const lane = trace.lanes[step.lane ?? 0] ?? { warp: 0 };
+  const moved = [read && `${plural(read, "element")} from HBM`, written && `${plural(written, "element")} to HBM`,
+                 rmw && `${plural(rmw, "element")} added in HBM`].filter(Boolean).join(", ");
+  const what = { mark: `${step.name} ${step.value ?? 0} begins`, barrier: `arrives at ${step.name}`, wait: `waits: ${step.name}` }[step.do] ??
+               `${step.name}${step.times > 1 ? `, ${plural(step.times, "time")}` : ""}`;
+  return `warp ${lane.warp}: ${what}${moved && `: ${moved}`}`;
+}
+
+/** "Step 57 of 310: load K rows 4–7: 32 elements from HBM" */
+function positionInWords(trace, count) {
+  const at = `Step ${count} of ${trace.length}`;
+  if (count === 0) return `${at}: nothing has happened yet; the inputs are in HBM`;
+  const visit = trace.visits[trace.visitOf[count - 1]];
+  const tile = visit.row >= 0 ? ` (row tile ${visit.row}${visit.col >= 0 ? `, column tile ${visit.col}` : ""})` : "";
+  const end = count === trace.length ? (trace.cut ? ". The trace is cut here" : ". The end") : "";
+  return `${at}: ${stepInWords(trace, trace.steps[count - 1])}${tile}${end}`;
+}

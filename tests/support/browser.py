@@ -1,0 +1,96 @@
+"""A stepper page in headless Chromium."""
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+try:
+    from selenium import webdriver
+except ImportError:  # another Python than Debian's: python3-selenium is plain Python
+    sys.path.append("/usr/lib/python3/dist-packages")
+    from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys  # noqa: F401, for the tests
+from selenium.webdriver.support.select import Select
+
+WIDTH, HEIGHT = 1280, 720
+
+
+class Browser:
+    """One Chromium for all pages: its start is the slow part."""
+
+    def __init__(self):
+        options = Options()
+        options.binary_location = shutil.which("chromium")
+        for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars", f"--window-size={WIDTH},{HEIGHT}"):
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                    {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False})
+        self.folder = tempfile.TemporaryDirectory()
+        self.pages = 0
+
+    def quit(self):
+        self.driver.quit()
+        self.folder.cleanup()
+
+    def open_text(self, html, address=""):
+        self.pages += 1
+        path = Path(self.folder.name) / f"page{self.pages}.html"
+        path.write_text(html)
+        return self.open(path, address)
+
+    def open(self, path, address=""):
+        self.driver.get("about:blank")  # so that a new address alone is a new start, too
+        self.driver.get(f"file://{path}{address}")
+        return self
+
+    # ---- what the page says
+
+    def js(self, expression, *arguments):
+        return self.driver.execute_script(f"return ({expression})", *arguments)
+
+    def errors(self):
+        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] != "INFO"]
+
+    def digest(self):
+        return self.js("stepper.digest()")
+
+    def count(self, view=0):
+        return self.js(f"stepper.views[{view}].count")
+
+    def text(self, css):
+        return self.driver.find_element(By.CSS_SELECTOR, css).text
+
+    def address(self):
+        return self.js("location.hash")
+
+    # ---- what a person does
+
+    def go(self, count):
+        self.js("stepper.moveTo(stepper.active, arguments[0])", count)
+
+    def press(self, *keys, shift=False):
+        """On the page as a whole, no control has the focus."""
+        self.js("document.activeElement.blur()")
+        chain = ActionChains(self.driver)
+        for key in keys:
+            chain = chain.key_down(Keys.SHIFT).send_keys(key).key_up(Keys.SHIFT) if shift else chain.send_keys(key)
+        chain.perform()
+
+    def click(self, css, shift=False):
+        element = self.driver.find_element(By.CSS_SELECTOR, css)
+        chain = ActionChains(self.driver)
+        (chain.key_down(Keys.SHIFT).click(element).key_up(Keys.SHIFT) if shift else chain.click(element)).perform()
+
+    def type(self, css, text):
+        element = self.driver.find_element(By.CSS_SELECTOR, css)
+        element.send_keys(Keys.CONTROL, "a")
+        element.send_keys(text, Keys.ENTER)
+
+    def select(self, css, value):
+        Select(self.driver.find_element(By.CSS_SELECTOR, css)).select_by_value(value)

@@ -1,0 +1,463 @@
+#!/usr/bin/env python3
+# label: full
+"""The stepper page in headless Chromium: what it shows is what the trace holds, at every step, by every control."""
+import copy
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
+from browser import HEIGHT, WIDTH, Browser, Keys  # noqa: E402
+from hand_made_trace import online_softmax  # noqa: E402
+from stepper_page import joined  # noqa: E402
+
+APP = os.environ.get("FLASH_APP", str(Path(__file__).resolve().parent.parent / "build/cpu/flashsteps-app"))
+
+
+def setUpModule():
+    global browser
+    browser = Browser()
+
+
+def tearDownModule():
+    browser.quit()
+
+
+def step_command(*arguments):
+    """The traces in the page that `step` writes, and the page."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "page.html"
+        subprocess.run([APP, "step", *map(str, arguments), "--out", page], check=True, capture_output=True)
+        return page.read_text()
+
+
+class Case(unittest.TestCase):
+    def tearDown(self):
+        self.assertEqual(browser.errors(), [])
+
+
+class Stepping(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.trace = online_softmax()
+        cls.steps = len(cls.trace["steps"])
+        cls.page = joined([cls.trace])
+
+    def setUp(self):
+        browser.open_text(self.page)
+
+    def test_asks_for_nothing_beyond_its_file(self):
+        asked = [json.loads(entry["message"])["message"] for entry in browser.driver.get_log("performance")]
+        urls = [m["params"]["request"]["url"] for m in asked if m["method"] == "Network.requestWillBeSent"]
+        self.assertTrue(urls)
+        self.assertEqual([u for u in urls if not u.startswith("file://") and not u.startswith("about:")], [])
+
+    def test_forward_and_back_are_the_same(self):
+        forward = []
+        for count in range(self.steps + 1):
+            self.assertEqual(browser.count(), count)
+            forward.append(browser.digest())
+            browser.press(Keys.ARROW_RIGHT)
+        self.assertEqual(len(set(forward)), self.steps + 1, "every step changes something")
+        for count in reversed(range(self.steps)):
+            browser.press(Keys.ARROW_LEFT)
+            self.assertEqual(browser.digest(), forward[count])
+        for count in (self.steps, 3, 100, 99):
+            browser.go(count)
+            self.assertEqual(browser.digest(), forward[count])
+
+    def test_shows_what_the_trace_holds(self):
+        """Against a replay of its own: HBM and the tile of every step."""
+        for count, step in enumerate(self.trace["steps"], 1):
+            browser.go(count)
+            name, rows, cols = step["name"], step["rows"], step["cols"]
+            cells = [(i, j) for i in range(*rows) for j in range(*cols)]
+            here = browser.js("arguments[0].map(([i, j]) => stepper.active.picture.valueOf({ name: arguments[1], i, j }))"
+                              ".map(({ sram, hbm }) => ({ sram: sram === -Infinity ? '-inf' : sram, hbm }))", cells, name)
+            if "values" in step:
+                self.assertEqual([c["sram"] for c in here], step["values"])
+            elif step["do"] == "load":
+                self.assertEqual([c["sram"] for c in here], [c["hbm"] for c in here])
+            else:
+                sram = browser.js("[...stepper.active.replay.at(stepper.active.count).tiles.get(arguments[0]).values]", step["tile"])
+                self.assertEqual([c["hbm"] for c in here], sram)
+
+    def test_counters_add_up(self):
+        for count in (0, 1, 40, self.steps):
+            browser.go(count)
+            done = self.trace["steps"][:count]
+            read, written = (sum(s.get("hbm", [0, 0, 0])[k] for s in done) for k in (0, 1))
+            rows = browser.js("[...document.querySelectorAll('.moved tbody tr')].map((r) => r.lastElementChild.textContent)")
+            self.assertEqual(rows, [f"{read:,}", f"{written:,}", f"{4 * (read + written):,}"])
+            self.assertEqual(browser.js("stepper.active.replay.at(stepper.active.count).counts.held"), done[-1]["held"] if done else 0)
+        peak = max(s["held"] for s in self.trace["steps"])
+        self.assertIn(f"{peak / 96:.3g} M", browser.text(".sram"))
+
+    def test_slider_and_step_box(self):
+        browser.type("#step", "57")
+        self.assertEqual(browser.count(), 57)
+        self.assertEqual(browser.js("document.getElementById('slider').value"), "57")
+        browser.driver.find_element("id", "slider").send_keys(Keys.ARROW_RIGHT)
+        self.assertEqual((browser.count(), browser.js("document.getElementById('step').value")), (58, "58"))
+        for text, count in (("0", 0), ("9999", self.steps), ("-4", 0)):
+            browser.type("#step", text)
+            self.assertEqual(browser.count(), count)
+
+    def test_keys(self):
+        starts = [v + 1 for v in browser.js("stepper.active.trace.visits.map((v) => v.first)")]
+        for keys, shift, count in [(" ", False, 1), (" ", True, 0), (Keys.ARROW_RIGHT, False, 1), (Keys.ARROW_LEFT, False, 0),
+                                   ("n", False, starts[0]), ("n", False, starts[1]), ("n", False, starts[2]), ("n", True, starts[1]),
+                                   (Keys.PAGE_DOWN, False, starts[2]), (Keys.PAGE_UP, False, starts[1]),
+                                   ("g", False, self.steps), ("r", False, 0), (Keys.END, False, self.steps), (Keys.HOME, False, 0)]:
+            browser.press(keys, shift=shift)
+            self.assertEqual(browser.count(), count, repr(keys))
+        browser.press(Keys.ARROW_DOWN)
+        browser.press(Keys.ARROW_DOWN)
+        self.assertEqual(browser.js("stepper.active.row"), 2)
+        for key in "h?":
+            browser.press(key)
+            self.assertTrue(browser.js("document.getElementById('help').open"))
+            listed = browser.text("#help")
+            for said in ("Space", "→", "N", "G", "R", "B", "T", "H", "?"):
+                self.assertIn(said, listed)
+            browser.press(Keys.ESCAPE)
+            self.assertFalse(browser.js("document.getElementById('help').open"))
+
+    def test_plays_and_pauses(self):
+        browser.press("p")
+        self.assertEqual(browser.text("#play"), "pause")
+        browser.driver.implicitly_wait(0)
+        browser.driver.execute_async_script("setTimeout(arguments[0], 1300)")
+        browser.press("p")
+        played = browser.count()
+        self.assertGreaterEqual(played, 1)
+        browser.driver.execute_async_script("setTimeout(arguments[0], 700)")
+        self.assertEqual(browser.count(), played)
+
+    def test_permalink(self):
+        browser.type("#step", "98")
+        browser.select(".cell-name", "O")
+        browser.type(".cell-row", "2")
+        browser.type(".cell-col", "1")
+        browser.js("stepper.setConditions({ m: true, row: false, write: false, line: '0:43', tensor: 'O' })")
+        browser.press("t")
+        before, address = browser.digest(), browser.address()
+        for field in ("step=98", "row=2", "cell=O.2.1", "break=m,line:0:43,tensor:O", "theme="):
+            self.assertIn(field, address)
+        texts = [browser.text(css) for css in (".row-pane", ".cell-card", "#sentence")]
+        browser.open_text(self.page, address)
+        self.assertEqual((browser.digest(), browser.address()), (before, address))
+        self.assertEqual([browser.text(css) for css in (".row-pane", ".cell-card", "#sentence")], texts)
+        self.assertTrue(browser.js("document.querySelector('[name=m]').checked"))
+
+    def test_back_and_forward_of_the_browser(self):
+        browser.type("#step", "10")
+        browser.press(Keys.ARROW_RIGHT)
+        browser.type("#step", "90")
+        browser.driver.back()
+        self.assertEqual(browser.count(), 11, "stepping in place leaves no entries")
+        browser.driver.forward()
+        self.assertEqual(browser.count(), 90)
+
+    def test_breaks(self):
+        steps = self.trace["steps"]
+        maximum, changes = {}, set()
+        for k, s in enumerate(steps):
+            if s["name"] == "m_new" and s["do"] == "compute":
+                for i, value in zip(range(*s["rows"]), s["values"]):
+                    if maximum.get(i) != value:
+                        changes.add(k + 1)
+                    maximum[i] = value
+        writes = {k + 1 for k, s in enumerate(steps) if s["do"] == "store"}
+        row = {k + 1 for k, s in enumerate(steps) if s["name"] not in "KV" and s["rows"][0] <= 5 < s["rows"][1]}
+        line = {k + 1 for k, s in enumerate(steps) if s["at"][1] == steps[30]["at"][1]}
+        tensor = {k + 1 for k, s in enumerate(steps) if s["name"] == "O"}
+        browser.js("stepper.active.choose({ chosenRow: 5 })")
+        off = {"m": False, "row": False, "write": False, "line": "", "tensor": ""}
+        for on, expected in [({"m": True}, changes), ({"write": True}, writes), ({"row": True}, row), ({"tensor": "O"}, tensor),
+                             ({"line": f"0:{steps[30]['at'][1]}"}, line), ({"m": True, "write": True}, changes | writes)]:
+            browser.js("stepper.setConditions(arguments[0])", {**off, **on})
+            self.assertTrue(expected)
+            browser.press("r")
+            self.assertEqual(self.stops("b", False), sorted(expected), on)
+            self.assertIn("No further step", browser.text("#notice"))
+            browser.press("g")
+            self.assertEqual(self.stops("b", True), sorted(expected - {len(steps)}, reverse=True), on)
+
+    def stops(self, key, shift):
+        counts = []
+        while True:
+            before = browser.count()
+            browser.press(key, shift=shift)
+            if browser.count() == before:
+                return counts
+            counts.append(browser.count())
+
+    def test_break_form(self):
+        browser.click("#breaks")
+        browser.click("[name=write]")
+        browser.click("#break-forward")
+        self.assertEqual(browser.count(), 2)
+        self.assertIn("break=write", browser.address())
+
+    def test_code_click(self):
+        line = next(s["at"][1] for s in self.trace["steps"] if s["name"] == "m_new" and s["do"] == "compute")
+        runs = [k + 1 for k, s in enumerate(self.trace["steps"]) if s["at"][1] == line]
+        for expected in [*runs, runs[0]]:
+            browser.click(f"[data-line='{line}']")
+            self.assertEqual(browser.count(), expected)
+            self.assertIn(str(line), browser.text(".line.current .number"))
+        self.assertIn("runs no more", browser.text("#notice"))
+        browser.click(f"[data-line='{line}']", shift=True)
+        self.assertEqual(browser.count(), runs[-1])
+        self.assertIn("runs no more", browser.text("#notice"))
+        browser.js("document.querySelector('.code-lines').focus()")
+        browser.driver.switch_to.active_element.send_keys(Keys.ARROW_DOWN, Keys.ENTER)
+        self.assertEqual(browser.count(), runs[-1] + 1, "P is computed after m_new")
+
+    def test_code_margin_is_the_ledger(self):
+        browser.press("g")
+        totals = {}
+        for s in self.trace["steps"]:
+            read, written, _ = s.get("hbm", [0, 0, 0])
+            total = totals.setdefault(s["at"][1], [0, 0])
+            total[0] += read
+            total[1] += written
+        expected = {str(line): f"{r} · {w}" if r + w else "" for line, (r, w) in totals.items()}
+        shown = browser.js("Object.fromEntries([...document.querySelectorAll('.line.runs')].map((e) => [e.dataset.line, e.querySelector('.margin').textContent]))")
+        self.assertEqual(shown, expected)
+
+    def test_chapters(self):
+        values = browser.js("[...document.querySelectorAll('#chapter option')].map((o) => Number(o.value))")
+        self.assertEqual(len(values), 2 + 10, "start, forward and the tiles that causal leaves of 4 × 4")
+        browser.select("#chapter", str(values[-1]))
+        self.assertEqual(browser.count(), values[-1])
+        self.assertEqual(self.trace["steps"][values[-1] - 1]["name"], "K", "a visit begins with its first load")
+
+    def test_says_each_step(self):
+        browser.go(25)
+        self.assertEqual(browser.text("#sentence"), "Step 25 of 186: load K rows 0–1: 4 elements from HBM (row tile 0, column tile 0)")
+        self.assertEqual(browser.js("document.getElementById('sentence').getAttribute('aria-live')"), "polite")
+
+    def test_cell_by_click(self):
+        browser.go(98)
+        x, y = browser.js("(() => { const s = stepper.active.picture.slots.get('P'), r = stepper.active.picture.canvas.getBoundingClientRect();"
+                          "return [r.left + s.x + 2.5 * s.cw, r.top + s.y + 3.5 * s.ch]; })()")
+        browser.js("document.elementFromPoint(arguments[0], arguments[1]).dispatchEvent(new MouseEvent('click', { clientX: arguments[0], clientY: arguments[1], bubbles: true }))", x, y)
+        self.assertEqual(browser.js("stepper.active.cell"), {"name": "P", "i": 3, "j": 2})
+        self.assertEqual(browser.js("stepper.active.picture.sources.map((c) => [c.name, c.i, c.j])"), [["S", 3, 2], ["m_new", 3, 0]])
+        self.assertIn("e^(", browser.text(".formula"))
+
+    def test_fits_on_the_screen(self):
+        for address in ("#step=98&cell=O.2.1", "#step=0"):
+            browser.open_text(self.page, address)
+            self.assertEqual(browser.js("[document.scrollingElement.scrollWidth, document.scrollingElement.scrollHeight]"), [WIDTH, HEIGHT])
+            boxes = browser.js("[...document.querySelectorAll('header, .picture-pane, .row-pane, .counters, .code, .cell-pane, footer')]"
+                               ".map((e) => e.getBoundingClientRect()).map((r) => [r.left, r.top, r.right, r.bottom])")
+            for k, (a, b, c, d) in enumerate(boxes):
+                self.assertTrue(0 <= a < c <= WIDTH and 0 <= b < d <= HEIGHT, boxes[k])
+                for e, f, g, h in boxes[:k]:
+                    self.assertTrue(c <= e or g <= a or d <= f or h <= b, "panes don't overlap")
+
+
+class Numbers(Case):
+    def open(self, **problem):
+        self.trace = online_softmax(**problem)
+        browser.open_text(joined([self.trace]))
+
+    def test_minus_infinity_and_rows_that_see_nothing(self):
+        self.open(hidden_rows=(3,))
+        browser.press("g")
+        self.assertEqual(browser.js("stepper.active.picture.valueOf({ name: 'l', i: 3, j: 0 }).hbm"), 0)
+        masked = next(k for k, s in enumerate(self.trace["steps"], 1) if s["name"] == "S" and "-inf" in s.get("values", []) and s["rows"] == [2, 4])
+        browser.js("stepper.active.choose({ chosenRow: 3 })")
+        browser.go(masked)
+        self.assertIn("(−∞, −∞)", browser.text(".row-pane"))
+        browser.js("stepper.active.choose({ cell: { name: 'S', i: 3, j: 0 } })")
+        self.assertIn("−∞", browser.text(".cell-card"))
+        self.assertIn("masked: query 3 does not see key 0", browser.text(".cell-card"))
+        browser.click(".as-table summary")
+        self.assertIn("−∞ −∞", browser.text(".as-table table"))
+
+    def test_nan(self):
+        q = [[0.5, math.nan if i == 2 else 1.0] for i in range(8)]
+        self.open(q=q)
+        browser.press("g")
+        values = browser.js("[2, 1].map((i) => String(stepper.active.picture.valueOf({ name: 'O', i, j: 0 }).hbm))")
+        self.assertEqual(values[0], "NaN")
+        self.assertNotEqual(values[1], "NaN")
+        browser.js("stepper.active.choose({ cell: { name: 'O', i: 2, j: 0 } })")
+        self.assertIn("NaN", browser.text(".cell-card"))
+        self.assertIn("NaN", browser.text(".stats"))
+
+    def test_memory_not_yet_written(self):
+        self.open()
+        browser.js("stepper.active.choose({ cell: { name: 'O', i: 7, j: 0 } })")
+        self.assertIn("not written", browser.text(".cell-card"))
+        self.assertEqual(browser.js("Object.values(stepper.active.picture.valueOf({ name: 'O', i: 7, j: 0 })).every((x) => x === undefined)"), True)
+        empty = self.color("O", 7, 0)
+        browser.press("g")
+        self.assertNotEqual(self.color("O", 7, 0), empty, "what is written looks otherwise")
+
+    def test_not_final_gone_and_masked_look_so(self):
+        self.open()
+        browser.press("g")
+        final = self.hatched("O", 7)
+        browser.go(100)
+        self.assertGreater(self.hatched("O", 7), final + 4, "O of the last row is not final at step 100")
+        self.assertGreater(self.hatched("S", 0, 7), 10, "masked")
+        browser.press("r")
+        before = self.hatched("S", 7, 0)
+        browser.press("g")
+        self.assertGreater(self.hatched("S", 7, 0), before + 10, "was in SRAM and is gone")
+
+    def pixels(self, name, i, j):
+        return browser.js("(() => { const p = stepper.active.picture, s = p.slots.get(arguments[0]), c = document.createElement('canvas');"
+                          "const g = c.getContext('2d', { willReadFrequently: true }), w = s.cw - 4, h = s.ch - 4;"
+                          "g.drawImage(p.canvas, s.x + arguments[2] * s.cw + 2, s.y + arguments[1] * s.ch + 2, w, h, 0, 0, w, h);"
+                          "return [...g.getImageData(0, 0, w, h).data]; })()", name, i, j)
+
+    def color(self, name, i, j):
+        return self.pixels(name, i, j)[:3]
+
+    def hatched(self, name, i, j=0):
+        """How many pixels of the cell have another colour than most."""
+        data = self.pixels(name, i, j)
+        colors = [tuple(data[k:k + 3]) for k in range(0, len(data), 4)]
+        return len(colors) - max(colors.count(c) for c in set(colors))
+
+    def test_a_cut_trace_says_so(self):
+        trace = online_softmax()
+        trace["steps"] = trace["steps"][:50]
+        trace["cut"] = {"steps": 50, "of": 186, "why": "The page would be larger than 5 MB."}
+        browser.open_text(joined([trace]))
+        self.assertIn("The trace is cut: 50 of 186 steps. The page would be larger than 5 MB.", browser.text("#cut"))
+        browser.press("g")
+        self.assertIn("The trace is cut here", browser.text("#sentence"))
+
+
+class Looks(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.page = joined([online_softmax()])
+
+    def test_theme(self):
+        colors = {}
+        for theme in ("light", "dark"):
+            browser.open_text(self.page, f"#theme={theme}")
+            colors[theme] = browser.js("getComputedStyle(document.body).backgroundColor")
+        self.assertNotEqual(colors["light"], colors["dark"])
+        browser.press("t")
+        self.assertEqual(browser.js("getComputedStyle(document.body).backgroundColor"), colors["light"])
+        for scheme in ("dark", "light"):
+            browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+            browser.open_text(self.page)
+            self.assertEqual(browser.js("getComputedStyle(document.body).backgroundColor"), colors[scheme])
+
+    CONTRAST = """(() => {
+      const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+      const light = (c) => { const [r, g, b] = c.map((x) => (x /= 255) <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+      const behind = (e) => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] === 1) return c; } return [255, 255, 255]; };
+      const texts = [...document.querySelectorAll('body *')].filter((e) => e.offsetParent && !e.matches('script, :disabled, option') &&
+        [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()));
+      return texts.map((e) => { const a = light(rgb(getComputedStyle(e).color).slice(0, 3)), b = light(behind(e).slice(0, 3));
+        return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), e.className + ' ' + e.textContent.slice(0, 30)]; }).sort((a, b) => a[0] - b[0]).slice(0, 3); })()"""
+
+    def test_contrast(self):
+        for theme in ("light", "dark"):
+            browser.open_text(self.page, f"#theme={theme}&step=98&cell=O.2.1&break=write")
+            for ratio, text in browser.js(self.CONTRAST):
+                self.assertGreaterEqual(ratio, 4.5, (theme, text))
+
+    def test_every_control_has_a_name_and_the_focus_reaches_it(self):
+        browser.open_text(self.page, "#step=98&cell=O.2.1&break=write")
+        tree = browser.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+        controls = [n for n in tree if n.get("role", {}).get("value") in
+                    ("button", "combobox", "spinbutton", "slider", "checkbox", "listbox", "image", "img")]
+        self.assertGreater(len(controls), 20)
+        self.assertEqual([n["role"]["value"] for n in controls if not n.get("name", {}).get("value")], [])
+        wanted = set(browser.js("[...document.querySelectorAll('button, select, input, summary, [tabindex=\"0\"]')]"
+                                ".filter((e) => e.offsetParent && !e.disabled).map((e, k) => (e.dataset.tabbed = k, String(k)))"))
+        reached = set()
+        browser.js("document.activeElement.blur()")
+        for _ in range(len(wanted) + 3):
+            browser.driver.switch_to.active_element.send_keys(Keys.TAB)
+            reached.add(browser.js("document.activeElement.dataset.tabbed"))
+            style = browser.js("getComputedStyle(document.activeElement).outlineStyle")
+            self.assertTrue(style != "none" or browser.js("document.activeElement === document.body"), "the focus is seen")
+        self.assertLessEqual(wanted, reached)
+
+
+class TwoTraces(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.a, cls.b = online_softmax(), online_softmax(br=4, bc=4)
+        cls.page = joined([cls.a, cls.b])
+
+    def setUp(self):
+        browser.open_text(self.page)
+
+    def place(self, trace, count):
+        step = trace["steps"][count - 1]
+        return step["rows"][0] // 4 if step["name"] == "S" else None
+
+    def test_lock_step(self):
+        visit = "(v) => { const t = stepper.views[v].trace, c = stepper.views[v].count; return c ? t.visits[t.visitOf[c - 1]] : null }"
+        for count in range(0, len(self.a["steps"]) + 1, 5):
+            browser.go(count)
+            a, b = (browser.js(f"({visit})({v})") for v in (0, 1))
+            if a and a["row"] >= 0:
+                self.assertEqual((a["row"] // 2, a["col"] // 2), (b["row"], b["col"]), count)
+        browser.press("g")
+        self.assertEqual(browser.count(1), len(self.b["steps"]))
+        browser.press("r")
+        self.assertEqual(browser.count(1), 0)
+        browser.press("2", "n", "n", "n")
+        self.assertGreater(browser.count(0), 0, "the other one leads, too")
+
+    def test_unlocked(self):
+        browser.press("l", Keys.ARROW_RIGHT)
+        self.assertEqual((browser.count(0), browser.count(1)), (1, 0))
+        browser.press("2", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+        self.assertEqual((browser.count(0), browser.count(1)), (1, 2))
+        address = browser.address()
+        browser.open_text(self.page, address)
+        self.assertEqual((browser.count(0), browser.count(1)), (1, 2))
+
+    def test_difference(self):
+        browser.press("g")
+        total = lambda trace: sum(sum(s.get("hbm", [0])) for s in trace["steps"])
+        read = [sum(s.get("hbm", [0])[0] for s in t["steps"]) for t in (self.a, self.b)]
+        self.assertGreater(total(self.a), total(self.b))
+        cells = browser.js("[...document.querySelectorAll('#difference tr')].slice(1).map((r) => r.children[1].textContent)")
+        self.assertEqual(cells, [f"{read[0]:,}", f"{read[1]:,}", f"−{read[0] - read[1]:,}"])
+
+    def test_fits_on_the_screen(self):
+        self.assertEqual(browser.js("[document.scrollingElement.scrollWidth, document.scrollingElement.scrollHeight]"), [WIDTH, HEIGHT])
+        for tab, css in (("row", ".row-pane"), ("cell", ".cell-pane"), ("code", ".code")):
+            browser.click(f"#tab-{tab}")
+            self.assertEqual(browser.js("[...document.querySelectorAll(arguments[0])].map((e) => e.offsetHeight > 60)", css), [True, True])
+
+    def test_opens_another_page(self):
+        browser.open_text(joined([self.a]))
+        self.assertEqual(browser.js("stepper.views.length"), 1)
+        for content in (joined([self.b]), json.dumps(self.b)):
+            path = Path(browser.folder.name) / "other.html"
+            path.write_text(content)
+            browser.driver.find_element("id", "file").send_keys(str(path))
+            browser.driver.execute_async_script("setTimeout(arguments[0], 300)")
+            self.assertEqual(browser.js("stepper.views.map((v) => v.trace.length)"), [len(self.a["steps"]), len(self.b["steps"])])
+        path.write_text("nothing of the kind")
+        browser.driver.find_element("id", "file").send_keys(str(path))
+        browser.driver.execute_async_script("setTimeout(arguments[0], 300)")
+        self.assertIn("holds no trace", browser.text("#notice"))
+
+
+if __name__ == "__main__":
+    unittest.main()
