@@ -6,7 +6,8 @@ import re
 
 from app import ROOT, STAGES
 
-CODE = re.compile(r"(^```.*?^```$|^(?:    .*\n)+|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
+BLOCK = r"^```.*?^```$|^(?:    [^\n]*\n)+"
+CODE = re.compile(rf"({BLOCK}|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
 MADE = re.compile(r"^<!-- site: (.*?) -->$", re.MULTILINE)
 LINK = re.compile(r"\[((?:`[^`]*`|[^\]`])*)\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^(#+) (.*)$", re.MULTILINE)
@@ -75,8 +76,9 @@ def converted(text, path, made):
         piece = formulas(piece)
         pieces[i] = MADE.sub(lambda m: f"\\htmlinclude[block] {made(*m.group(1).split())}", piece)
     text = "".join(pieces)
-    pieces = re.split(r"(^```.*?^```$|^(?:    .*\n)+)", text, flags=re.MULTILINE | re.DOTALL)
+    pieces = re.split(f"({BLOCK})", text, flags=re.MULTILINE | re.DOTALL)
     for i in range(0, len(pieces), 2):
+        pieces[i] = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", pieces[i])  # Doxygen finds no ** around a formula
         pieces[i] = LINK.sub(lambda m: link(m.group(1), m.group(2), folder), pieces[i])
         pieces[i] = HEADING.sub(
             lambda m: m.group(0) + (name if m.group(1) == "#" else f" {{#{page}-{slug(m.group(2))}}}"),

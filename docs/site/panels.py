@@ -11,7 +11,7 @@ COMMENT = re.compile(r"(//.*)$")
 
 
 def code(line):
-    before, *comment = COMMENT.split(line, maxsplit=1)
+    before, *comment = COMMENT.split(re.sub(r"(?<=\S) {2,}(?=//)", "  ", line), maxsplit=1)
     return escaped(before) + (f'<span class="comment">{escaped(comment[0])}</span>' if comment else "")
 
 
