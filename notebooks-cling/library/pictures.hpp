@@ -16,6 +16,15 @@ trace::Matrix picture(const sim::SramArray<Plain>& array, const std::string& tit
   return m;
 }
 
+/// Any Eigen matrix.
+template <class Expression>
+trace::Matrix picture(const Eigen::DenseBase<Expression>& e, const std::string& title) {
+  trace::Matrix m{.title = title, .rows = e.rows(), .cols = e.cols()};
+  for (Index i = 0; i < m.rows; ++i)
+    for (Index j = 0; j < m.cols; ++j) m.values.push_back(static_cast<double>(e.derived()(i, j)));
+  return m;
+}
+
 /// One head of a tensor in HBM, of the first batch. What nobody wrote yet is unknown.
 template <class Real>
 trace::Matrix picture(const sim::HbmTensor<Real>& tensor, Index head = 0, const std::string& title = "") {
