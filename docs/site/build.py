@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes the site: build.py --programs FOLDER --out FOLDER
 
-FOLDER of programs holds flashsteps-app, errata and figures. Prints the path of the first page. Everything is written anew, below the
-folder --out: source/ is what Doxygen reads, html/ the site.
+The folder of programs holds flashsteps-app, errata and figures. Prints the path of the first page. The folder --out is made
+anew: source/ is what Doxygen reads, html/ the site.
 """
 import argparse
 import json
@@ -24,7 +24,7 @@ MATHJAX = pathlib.Path("/usr/share/javascript/mathjax")
 MATHJAX_PARTS = ["MathJax.js", "jax/input/TeX", "jax/output/SVG/jax.js", "jax/output/SVG/config.js",
                  "jax/output/SVG/autoload", "jax/output/SVG/fonts/TeX", "jax/element", "extensions"]
 DOCUMENTS = ["CONTRIBUTING.md", "CHANGELOG.md", "docs/conventions.md", "docs/virtual_gpu.md", "docs/ptx.md"]
-LATER_STEPS = ("--n", "16", "--d", "8")  # of a stepper page
+STEPPED = {"cpu": ("--n", "16", "--d", "8"), "vgpu": ("--n", "64", "--d", "64")}  # of stepper pages
 
 
 class Build:
@@ -147,8 +147,8 @@ class Build:
         for stage in STAGES:
             for on in ("cpu", "vgpu"):
                 name = f"stepper{stage.number}-{on}.html"
-                sizes = LATER_STEPS if on == "cpu" else ("--n", "64", "--d", "64")
-                words = ["step", stage.number, "--on", on, *sizes] + ["--backward"] * ("backward" in stage.programs())
+                words = ["step", stage.number, "--on", on, *STEPPED[on]]
+                words += ["--backward"] * ("backward" in stage.programs())
                 self.app.text(*words, "--out", str(self.html / name))
                 self.steppers.setdefault(stage.number, []).append((name, " ".join(["./flashsteps", *words])))
 
@@ -213,6 +213,7 @@ class Build:
 @INCLUDE           = Doxyfile
 INPUT              = {self.source} {ROOT}/sim {ROOT}/stages {ROOT}/cuda/ptx {ROOT}/cuda/common
 EXCLUDE_PATTERNS   = */lesson.md */README.md
+FILTER_PATTERNS    = "*.hpp=sed -f {SITE}/head_comment.sed"
 EXAMPLE_PATH       = {self.source}
 STRIP_FROM_PATH    = {ROOT} {self.source}
 USE_MDFILE_AS_MAINPAGE = {self.source}/index.md

@@ -85,13 +85,13 @@ def screen(text):
 # ---- cited facts: docs/site/generations.json
 
 def cited(row):
-    return f'{escaped(row["source"])}, {row["date"]}'
+    return f'{escaped(row["source"])}, <span class="date">{row["date"]}</span>'
 
 
 def timeline(_):
     facts = json.loads((SITE / "generations.json").read_text())
     return table(["", "paper", "date", "card", "idea", "source"],
-                 [[f"<b>{g['name']}</b>", escaped(g["paper"]), g["published"], escaped(g["card"]), escaped(g["idea"]),
+                 [[f"<b>{g['name']}</b>", escaped(g["paper"]), f'<span class="date">{g["published"]}</span>', escaped(g["card"]), escaped(g["idea"]),
                    cited(g)] for g in facts["timeline"]])
 
 
