@@ -1,5 +1,5 @@
-// The errata are right: what each calls right is what a stage's run, the ledger or the oracle gives, and what the statement
-// leads to is not.
+// The errata are right: what each calls right is what a stage's run, the ledger or the oracle gives, and what the
+// statement leads to is not.
 #include <cmath>
 
 #include "docs/site/errata.hpp"

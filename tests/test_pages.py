@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The site builds without a warning, within its time; its figures are well-formed, its pages show what was counted; and in
-a browser, from file://, the formulas render."""
+"""The site builds without a warning, within its time; its figures are well-formed, its pages show what was counted; and
+in a browser, from file://, the formulas render."""
 # label: full
 import json
 import pathlib

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The paper map is whole: each line of the papers' algorithms that stands for code is named in a stage's comments, and for
-Algorithms 0, 1 and 4 in a kernel's, too; and the comments name no line that the algorithm does not have."""
+"""The paper map is whole: each line of the papers' algorithms that stands for code is named in a stage's comments and
+in a kernel's; and the comments name no line that the algorithm does not have."""
 # label: quick
 import pathlib
 import sys

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""No misspelt words: codespell over all sources and documents, and aspell (British English) over the documents' prose, with the
-project's own words in docs/words.txt. --list prints what aspell does not know."""
+"""No misspelt words: codespell over all sources and documents, and aspell (British English) over the documents' prose,
+with the project's own words in docs/words.txt. --list prints what aspell does not know."""
 # label: deep
 import pathlib
 import re
@@ -13,8 +13,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
 from site_of_tests import ROOT, skip_without  # noqa: E402
 
 WORDS = ROOT / "docs/words.txt"
-NO_PROSE = re.compile(r"^```.*?^```$|^(?:    [^\n]*\n)+|\$\$.*?\$\$|\$[^$\n]+\$|`[^`\n]*`|<[^>\n]*>|\]\([^)]*\)|https?://\S+|\S*[/_]\S*",
-                      re.MULTILINE | re.DOTALL)
+NO_PROSE = re.compile("|".join([
+    r"^```.*?^```$", r"^(?:    [^\n]*\n)+", r"`[^`\n]*`",          # code
+    r"\$\$.*?\$\$", r"\$[^$\n]+\$",                               # formulas
+    r"<[^>\n]*>", r"\]\([^)]*\)", r"https?://\S+", r"\S*[/_]\S*",  # tags, links, paths and names
+]), re.MULTILINE | re.DOTALL)
 
 
 def documents():

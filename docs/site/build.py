@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes the site: build.py --programs FOLDER --out FOLDER
 
-The folder of programs holds flashsteps-app, errata and figures. Prints the path of the first page. The folder --out is made
-anew: source/ is what Doxygen reads, html/ the site.
+The folder of programs holds flashsteps-app, errata and figures. Prints the path of the first page. The folder --out
+is made anew: source/ is what Doxygen reads, html/ the site.
 """
 import argparse
 import json
@@ -49,8 +49,8 @@ class Build:
     def printed(self, program, *words):
         done = subprocess.run([self.programs / program, *words], capture_output=True, text=True)
         if done.returncode != 0:
-            raise Refused(f"the site needs what {program} {' '.join(words)} prints, but it said \"{done.stderr.strip()}\"; "
-                          "mend that, then try again")
+            raise Refused(f"the site needs what {program} {' '.join(words)} prints, but it said "
+                          f"\"{done.stderr.strip()}\"; mend that, then try again")
         return done.stdout
 
     def made_map(self):
@@ -119,7 +119,8 @@ class Build:
                 continue
             n = f"{stage.number} {program}"
             text += (f"\n## {program}: from {before.title} {{#change{stage.number}-{program}}}\n\n"
-                     f"`./flashsteps diff {before.number} {stage.number}` prints the same.\n\n<!-- site: diff {n} -->\n\n"
+                     f"`./flashsteps diff {before.number} {stage.number}` prints the same.\n\n"
+                     f"<!-- site: diff {n} -->\n\n"
                      f"What that does to the traffic, on the problem above:\n\n<!-- site: delta {n} -->\n")
             if stage.kernel(program) and before.kernel(program):
                 text += (f"\n## {program}: the kernel {{#change{stage.number}-{program}-kernel}}\n\n"
@@ -243,7 +244,10 @@ HTML_EXTRA_FILES   = {AWESOME}/doxygen-awesome-darkmode-toggle.js
 
 
 def run(command, folder):
-    done = subprocess.run([str(word) for word in command], cwd=folder, capture_output=True, text=True)
+    try:
+        done = subprocess.run([str(word) for word in command], cwd=folder, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise Refused(f"the site was asked for, but there is no {command[0]} here; install it, then try again")
     if done.returncode != 0 or "warning:" in done.stderr:
         raise Refused(f"the site was asked for, but {command[0]} was not content:\n{done.stdout}{done.stderr}")
 

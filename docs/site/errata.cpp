@@ -46,8 +46,13 @@ double hand_dq(bool with_D) {
 }
 
 Erratum D_missing() {
-  return {"dS = P∘dP", "popular summaries", "dS = P∘(dP − D) with D = rowsum(dO∘O)",
-          "dQ of the hand example, row 0, column 0", hand_dq(false), hand_dq(true), run_hand("04").outputs.dq[0]};
+  return {"dS = P∘dP",
+          "popular summaries",
+          "dS = P∘(dP − D) with D = rowsum(dO∘O)",
+          "dQ of the hand example, row 0, column 0",
+          hand_dq(false),
+          hand_dq(true),
+          run_hand("04").outputs.dq[0]};
 }
 
 // ---- two keys with scores 0 and ln 3, values 1 and 0, one to a tile
@@ -65,16 +70,24 @@ double two_keys(double weight, double l) { return (weight * 1 + 1 * 0) / l; }
 
 Erratum inverse_of_sums() {
   const double l_old = 1, l_new = std::exp(-std::log(3.0)) * 1 + 1;
-  return {"the old output is weighed with diag(l/l′)⁻¹", std::string(fa2) + ", section 2.3.1",
-          "its weight is l·e^(m − m′)/l′", "O for scores 0, ln 3 and values 1, 0", 1 / (l_old / l_new) * 1,
-          two_keys(std::exp(-std::log(3.0)) * l_old, l_new), two_keys_by_stage_03()};
+  return {"the old output is weighed with diag(l/l′)⁻¹",
+          std::string(fa2) + ", section 2.3.1",
+          "its weight is l·e^(m − m′)/l′",
+          "O for scores 0, ln 3 and values 1, 0",
+          1 / (l_old / l_new) * 1,
+          two_keys(std::exp(-std::log(3.0)) * l_old, l_new),
+          two_keys_by_stage_03()};
 }
 
 Erratum inverse_of_rescaling(const std::string& where) {
   const double l = std::exp(-std::log(3.0)) + 1;
-  return {"O ← diag(e^(m − m′))⁻¹·O + P·V", where, "the factor e^(m − m′) is multiplied, not inverted",
-          "O for scores 0, ln 3 and values 1, 0", two_keys(1 / std::exp(-std::log(3.0)), l),
-          two_keys(std::exp(-std::log(3.0)), l), two_keys_by_stage_03()};
+  return {"O ← diag(e^(m − m′))⁻¹·O + P·V",
+          where,
+          "the factor e^(m − m′) is multiplied, not inverted",
+          "O for scores 0, ln 3 and values 1, 0",
+          two_keys(1 / std::exp(-std::log(3.0)), l),
+          two_keys(std::exp(-std::log(3.0)), l),
+          two_keys_by_stage_03()};
 }
 
 // ---- sums over tiles
@@ -92,9 +105,13 @@ double hand_output(Index end) {
 }
 
 Erratum last_tile() {
-  return {"the loop over key tiles runs for 1 ≤ j < Tc − 1", std::string(fa3) + ", Algorithm 2",
-          "it runs to j = Tc − 1; the last P·V comes after it", "O of the hand example, row 0, column 0", hand_output(2),
-          hand_output(4), run_hand("03").outputs.o[0]};
+  return {"the loop over key tiles runs for 1 ≤ j < Tc − 1",
+          std::string(fa3) + ", Algorithm 2",
+          "it runs to j = Tc − 1; the last P·V comes after it",
+          "O of the hand example, row 0, column 0",
+          hand_output(2),
+          hand_output(4),
+          run_hand("03").outputs.o[0]};
 }
 
 /// Two parts of a row, merged by their LSE, as if that were a logarithm to `base`.
@@ -105,9 +122,13 @@ double merged(double base) {
 }
 
 Erratum base_of_LSE() {
-  return {"parts are merged with weights 2^LSE", "mixed conventions of kernels, which keep log₂ inside",
-          "LSE is stored as a natural logarithm, so the weights are e^LSE", "O of parts with LSE 0, ln 3 and O 1, 0",
-          merged(2), merged(std::exp(1.0)), two_keys_by_stage_03()};
+  return {"parts are merged with weights 2^LSE",
+          "mixed conventions of kernels, which keep log₂ inside",
+          "LSE is stored as a natural logarithm, so the weights are e^LSE",
+          "O of parts with LSE 0, ln 3 and O 1, 0",
+          merged(2),
+          merged(std::exp(1.0)),
+          two_keys_by_stage_03()};
 }
 
 // ---- who sees whom
@@ -123,9 +144,12 @@ double causal_pairs(Index shift) {
 Erratum causal_alignment() {
   theory::ClosedFormOptions causal;
   causal.causal = true;
-  return {"causal means j ≤ i", "PyTorch's is_causal; flash-attn before 2.1",
+  return {"causal means j ≤ i",
+          "PyTorch's is_causal; flash-attn before 2.1",
           "with a cache of keys the last query is the newest: j ≤ i + (Nk − Nq), aligned at the bottom right",
-          "visible pairs of 2 queries and 5 keys", causal_pairs(0), causal_pairs(5 - 2),
+          "visible pairs of 2 queries and 5 keys",
+          causal_pairs(0),
+          causal_pairs(5 - 2),
           static_cast<double>(theory::visible_pairs({1, 1, 1, 2, 5, 1, 1}, causal))};
 }
 
@@ -148,26 +172,37 @@ Erratum tiles_fit() {
   const RunResult at_peak = count_only("03", 4 * d, d, M, Format::fp32);
   for (const sim::Holder& h : at_peak.forward.ledger.sram_peak().holders)
     if (h.cols > 1) counted += static_cast<double>(h.rows * h.cols);
-  return {"the block sizes are chosen so that the tiles fit in M", std::string(fa1) + " and summaries of it",
+  return {"the block sizes are chosen so that the tiles fit in M",
+          std::string(fa1) + " and summaries of it",
           "for M below 8d² they do not: S takes Br·Bc more, m and l 2·Br",
-          "matrices held at once, in units of M, for M = 4d² and d = 64", 1, held / M, counted / M};
+          "matrices held at once, in units of M, for M = 4d² and d = 64",
+          1,
+          held / M,
+          counted / M};
 }
 
 Erratum standard_attention() {
   const Index N = 512, d = 64, M = 4 * d, Br = 1, Bc = 1;
-  const double ideal = 4.0 * N * N + 4.0 * N * d, tiled = 5.0 * N * N + N * d + (N / Bc) * N * d + 2.0 * (N / Br) * N * d;
-  return {"standard attention moves Θ(N² + Nd), whatever the SRAM", std::string(fa1) + ", Theorem 2, read without its range",
+  const double ideal = 4.0 * N * N + 4.0 * N * d,
+               tiled = 5.0 * N * N + N * d + (N / Bc) * N * d + 2.0 * (N / Br) * N * d;
+  return {"standard attention moves Θ(N² + Nd), whatever the SRAM",
+          std::string(fa1) + ", Theorem 2, read without its range",
           "that takes M ≥ d²: below it the two products alone move more than N²",
-          "HBM elements at N = 512, d = 64, M = 4d", ideal, tiled,
+          "HBM elements at N = 512, d = 64, M = 4d",
+          ideal,
+          tiled,
           static_cast<double>(count_only("02", N, d, M, Format::fp32).forward.ledger.elements())};
 }
 
 Erratum not_linear() {
   const Index N = 1024, d = 64, M = 4 * d * d;
   const double Tc = 4.0 * N * d / M;
-  return {"each of the Tc tiles of keys moves itself, so the traffic is linear in N", "a common misreading of Theorem 2",
-          "each tile of keys makes all of Q and O pass again: Θ(N²d²/M)", "HBM elements at N = 1024, d = 64, M = 4d²",
-          4.0 * N * d, 3.0 * N * d + 2.0 * N + Tc * N * (3.0 * d + 4),
+  return {"each of the Tc tiles of keys moves itself, so the traffic is linear in N",
+          "a common misreading of Theorem 2",
+          "each tile of keys makes all of Q and O pass again: Θ(N²d²/M)",
+          "HBM elements at N = 1024, d = 64, M = 4d²",
+          4.0 * N * d,
+          3.0 * N * d + 2.0 * N + Tc * N * (3.0 * d + 4),
           static_cast<double>(count_only("03", N, d, M, Format::fp32).forward.ledger.elements())};
 }
 
@@ -178,15 +213,23 @@ double statistics_a_row(const char* stage, Index N) {
 }
 
 Erratum maximum_is_needed() {
-  return {"the backward pass needs m as well as the sum: P = e^(S − m)/l", std::string(fa1) + ", Algorithm 4",
+  return {"the backward pass needs m as well as the sum: P = e^(S − m)/l",
+          std::string(fa1) + ", Algorithm 4",
           "LSE = m + ln l is enough, P = e^(S − LSE), and it is safe: LSE ≥ m, so the exponent is never positive",
-          "numbers kept for each row", statistics_a_row("03", 256), 1, statistics_a_row("04", 256)};
+          "numbers kept for each row",
+          statistics_a_row("03", 256),
+          1,
+          statistics_a_row("04", 256)};
 }
 
 Erratum length_of_D() {
   const Inputs in = example_hand(Format::fp64);
-  return {"D ∈ R^d", std::string(fa3) + ", Algorithm 3", "D ∈ R^N: one number a row, rowsum(dO∘O)",
-          "length of D in the hand example, N = 4, d = 2", static_cast<double>(in.shape.d), 4,
+  return {"D ∈ R^d",
+          std::string(fa3) + ", Algorithm 3",
+          "D ∈ R^N: one number a row, rowsum(dO∘O)",
+          "length of D in the hand example, N = 4, d = 2",
+          static_cast<double>(in.shape.d),
+          4,
           static_cast<double>(run_hand("04").outputs.lse.size())};
 }
 

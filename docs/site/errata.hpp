@@ -1,5 +1,6 @@
 // Statements of papers and of popular summaries that do not hold, each with the number that it leads to and the right
-// one, both computed here. The site prints them, tests/test_errata.cpp holds them to what the stages and the oracle give.
+// one, both computed here. The site prints them, tests/test_errata.cpp holds them to what the stages and the oracle
+// give.
 #pragma once
 
 #include <string>
@@ -14,7 +15,7 @@ struct Erratum {
   std::string shown_by;   ///< what the two numbers are
   double wrong;           ///< what the statement leads to
   double right;
-  double reference;       ///< `right` once more, from a stage's run, the ledger or the oracle
+  double reference;  ///< `right` once more, from a stage's run, the ledger or the oracle
 };
 
 /// All of them. @throws Refused where a stage refuses its run.

@@ -69,10 +69,11 @@ Figure traffic_over_N() {
 Figure traffic_over_M() {
   std::vector<std::pair<Index, StatedProblem>> points;
   for (Index M = 4 * 64; M <= 4 * 1024 * 64; M *= 2) points.emplace_back(M, problem(1024, M));
-  return {trace::plot_svg({"HBM traffic of one head, N = 1024, d = 64", "M [elements]", "HBM elements",
-                           traffic(points)}),
-          "Counted by running the stages' loops. 03 falls as 1/M and crosses 01 near M = 3d² = 12,288; 01 takes its SRAM to "
-          "be as large as it needs, 02 has to live with M."};
+  return {
+      trace::plot_svg({"HBM traffic of one head, N = 1024, d = 64", "M [elements]", "HBM elements", traffic(points)}),
+      "Counted by running the stages' loops. 03 falls as 1/M and crosses 01 near M = 3d² = 12,288; 01 takes its SRAM "
+      "to "
+      "be as large as it needs, 02 has to live with M."};
 }
 
 Figure traffic_01() {
@@ -101,8 +102,9 @@ Figure kept_04() {
     kept_01.points.emplace_back(N, bytes("01", "P"));
     kept_04.points.emplace_back(N, bytes("04", "LSE"));
   }
-  return {trace::plot_svg({"Kept from the forward to the backward pass: one head, fp16", "N", "bytes", {kept_01, kept_04}}),
-          "One number a row instead of a matrix."};
+  return {
+      trace::plot_svg({"Kept from the forward to the backward pass: one head, fp16", "N", "bytes", {kept_01, kept_04}}),
+      "One number a row instead of a matrix."};
 }
 
 // ---- the order in which tiles are visited
@@ -139,14 +141,16 @@ Figure order_02() {
   return {trace::matrices_svg({order("02", "pass scores", false, [](const auto& e) { return is(e, store, "S"); }),
                                order("02", "pass softmax", false, [](const auto& e) { return is(e, store, "P"); }),
                                order("02", "pass output", false, [](const auto& e) { return is(e, load, "P"); })}),
-          "When each tile of S or P is written (scores, softmax) or read (output): a cell is a tile, queries down, keys across; "
+          "When each tile of S or P is written (scores, softmax) or read (output): a cell is a tile, queries down, "
+          "keys across; "
           "N = 16, tiles of 4 × 4. Each pass goes by rows of tiles."};
 }
 
 Figure order_03() {
   const auto computed = [](const sim::Event& e) { return is(e, sim::EventKind::compute, "S"); };
   return {trace::matrices_svg({order("03", "all keys", false, computed), order("03", "causal", true, computed)}),
-          "When each tile of S is made: a cell is a tile, queries down, keys across; N = 16, tiles of 4 × 4. A tile of keys stays "
+          "When each tile of S is made: a cell is a tile, queries down, keys across; N = 16, tiles of 4 × 4. A tile of "
+          "keys stays "
           "while all queries pass; with a causal mask the hatched tiles are never made, loaded or stored."};
 }
 
@@ -181,13 +185,14 @@ Figure sram(const char* stage, Direction direction, const std::string& title) {
     if (e.kind != sim::EventKind::give_back || !held.contains(e.values.data)) return;
     const Held& tile = held[e.values.data];
     const double bytes = static_cast<double>(e.values.rows * e.values.cols) * 4;
-    lane(tile.name).spans.push_back(
-        {bytes >= 4096 ? "a matrix" : "a number a row", tile.since, now, fmt::format("{}: {} bytes", tile.name, bytes)});
+    lane(tile.name).spans.push_back({bytes >= 4096 ? "a matrix" : "a number a row", tile.since, now,
+                                     fmt::format("{}: {} bytes", tile.name, bytes)});
     held.erase(e.values.data);
   };
   run(find_stage(stage), draw_inputs({1, 1, 1, N, N, d, d}, Format::fp32, 0), {}, config);
   return {trace::timeline_svg({title, "events of the run", lanes}),
-          fmt::format("Which tiles are in SRAM when: one head, N = {}, d = {}, fp32, M = 4d² = {}, Algorithm 1's blocks; P is S under "
+          fmt::format("Which tiles are in SRAM when: one head, N = {}, d = {}, fp32, M = 4d² = {}, Algorithm 1's "
+                      "blocks; P is S under "
                       "a new name. At the fullest {:.2f} M are held.",
                       N, d, M, static_cast<double>(peak) / static_cast<double>(M * 4))};
 }
@@ -221,7 +226,9 @@ Figure hand() {
 
 /// FLOP/s that were measured on a card over FLOPs a byte that are counted here, under what the card can do.
 Figure roofs() {
-  const auto read = [](const char* file) { return nlohmann::json::parse(std::ifstream(std::string(FLASH_SOURCE_DIR "/docs/") + file)); };
+  const auto read = [](const char* file) {
+    return nlohmann::json::parse(std::ifstream(std::string(FLASH_SOURCE_DIR "/docs/") + file));
+  };
   const nlohmann::json card = read("site/h200.json"), measured = read("measured/h200-2026-11-30.json");
   const nlohmann::json* largest = nullptr;
   for (const auto& run : measured["runs"])
@@ -230,7 +237,8 @@ Figure roofs() {
       largest = &run;
   const Index N = (*largest)["problem"]["n"];
   const double bandwidth = card["hbm_bytes_per_second"], peak = card["fp16_flops_per_second"];
-  std::vector<Curve> curves{{"HBM: " + card["hbm"].get<std::string>(), {}}, {"tensor cores: " + card["fp16"].get<std::string>(), {}}};
+  std::vector<Curve> curves{{"HBM: " + card["hbm"].get<std::string>(), {}},
+                            {"tensor cores: " + card["fp16"].get<std::string>(), {}}};
   for (double x = 8; x <= 512; x *= 2) curves[0].points.emplace_back(x, x * bandwidth / 1e12);
   for (double x = 8; x <= 512; x *= 2) curves[1].points.emplace_back(x, peak / 1e12);
   for (const auto& row : (*largest)["rows"]) {
@@ -238,19 +246,25 @@ Figure roofs() {
     const Blocks tiles{row["tiles"]["br"], row["tiles"]["bc"]};
     const Pass pass = app::count(of, problem(N, 65536), tiles);
     const double flops = 4.0 * N * N * 64;
-    curves.push_back({fmt::format("{}", of.stage->number()), {{flops / static_cast<double>(pass.ledger.bytes()), row["tflops"]}}, true});
+    curves.push_back({fmt::format("{}", of.stage->number()),
+                      {{flops / static_cast<double>(pass.ledger.bytes()), row["tflops"]}},
+                      true});
   }
-  return {trace::plot_svg({"Forward kernels under the roofs of an H200: d = 64, fp16", "FLOPs a byte of HBM, counted", "TFLOP/s, measured", curves}),
-          fmt::format("Measured {} with {} heads of N = {}; the bytes are the ledger's, before any cache. Roofs: {}, {}.",
-                      (*largest)["date"].get<std::string>().substr(0, 10),
-                      (*largest)["problem"]["batch"].get<Index>() * (*largest)["problem"]["heads"].get<Index>(), N,
-                      card["source"].get<std::string>(), card["date"].get<std::string>())};
+  return {
+      trace::plot_svg({"Forward kernels under the roofs of an H200: d = 64, fp16", "FLOPs a byte of HBM, counted",
+                       "TFLOP/s, measured", curves}),
+      fmt::format("Measured {} with {} heads of N = {}; the bytes are the ledger's, before any cache. Roofs: {}, {}.",
+                  (*largest)["date"].get<std::string>().substr(0, 10),
+                  (*largest)["problem"]["batch"].get<Index>() * (*largest)["problem"]["heads"].get<Index>(), N,
+                  card["source"].get<std::string>(), card["date"].get<std::string>())};
 }
 
 const std::map<std::string, std::function<Figure()>> figures = {
-    {"hand", hand},         {"traffic_01", traffic_01},         {"order_02", order_02},
-    {"order_03", order_03}, {"sram_03", sram_03},               {"traffic_over_N", traffic_over_N},
-    {"kept_04", kept_04},   {"traffic_over_M", traffic_over_M}, {"roofs", roofs}};
+    {"hand", hand},         {"traffic_01", traffic_01},
+    {"order_02", order_02}, {"order_03", order_03},
+    {"sram_03", sram_03},   {"traffic_over_N", traffic_over_N},
+    {"kept_04", kept_04},   {"traffic_over_M", traffic_over_M},
+    {"roofs", roofs}};
 
 }  // namespace
 
@@ -261,7 +275,8 @@ int main(int argc, char** argv) {
   }
   const auto found = figures.find(argv[1]);
   if (found == figures.end()) {
-    std::cerr << fmt::format("figure {} was asked for, but there is none of that name; without a name all are listed\n", argv[1]);
+    std::cerr << fmt::format("figure {} was asked for, but there is none of that name; without a name all are listed\n",
+                             argv[1]);
     return 2;
   }
   const Figure figure = found->second();

@@ -68,7 +68,7 @@ def converted(text, path, made):
     """The Markdown file `path` with this text; `made` gives the HTML file for what a comment asks."""
     folder, page = os.path.dirname(path), page_of(path)
     name = "" if page == "index" else f" {{#{page}}}"
-    pieces = CODE.split(text)
+    pieces = CODE.split(re.sub(r"\A<!-- .*? -->\n", "", text))  # a title comes first
     for i, piece in enumerate(pieces):
         if i % 2:
             pieces[i] = re.sub(r"^```\w+", "```", piece) if "console" in piece[:12] or "sh\n" in piece[:6] else piece

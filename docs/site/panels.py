@@ -115,8 +115,8 @@ def diff_table(a, b, unified):
         '<tr class="gap"><td colspan="4">⋯</td></tr>' if row == "gap" else
         "<tr>" + "".join(cell(*side) if side else cell(None, None, None) for side in row) + "</tr>"
         for row in diff_rows(unified))
-    return (f'<table class="sides diff"><caption>{removed} lines removed (−, hatched), {added} added (+, tinted); blank '
-            f'lines and indentation left out</caption><colgroup><col class="n"><col><col class="n"><col></colgroup>'
+    caption = f"{removed} lines removed (−, hatched), {added} added (+, tinted); blank lines and indentation left out"
+    return (f'<table class="sides diff"><caption>{caption}</caption><colgroup><col class="n"><col><col class="n"><col></colgroup>'
             f'<thead><tr><th colspan="2">{a}</th><th colspan="2">{b}</th></tr></thead><tbody>{body}</tbody></table>\n')
 
 

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "app/table.hpp"
+#include "app/output.hpp"
 #include "docs/site/errata.hpp"
 
 int main() {

@@ -62,8 +62,8 @@ def front_map(app):
         if not any(stage.number == later["stage"][:2] for stage in STAGES):
             rows.append([later["stage"], "", later["change"], "", "", "not here yet", ""])
     return table(["stage", "pass", "HBM law", "HBM elements", "exps", "overlap in the kernel", "barriers"], rows,
-                 f"Counted on one head, N = {PROBLEM[1]}, d = {PROBLEM[3]}, fp16: elements and exps by the CPU program's "
-                 "ledger with the kernel's tiles, barriers as all CTAs pass them on the virtual GPU.")
+                 f"Counted on one head, N = {PROBLEM[1]}, d = {PROBLEM[3]}, fp16: elements and exps by the CPU "
+                 "program's ledger with the kernel's tiles, barriers as all CTAs pass them on the virtual GPU.")
 
 
 # ---- a stage
@@ -91,8 +91,8 @@ def cited(row):
 def timeline(_):
     facts = json.loads((SITE / "generations.json").read_text())
     return table(["", "paper", "date", "card", "idea", "source"],
-                 [[f"<b>{g['name']}</b>", escaped(g["paper"]), f'<span class="date">{g["published"]}</span>', escaped(g["card"]), escaped(g["idea"]),
-                   cited(g)] for g in facts["timeline"]])
+                 [[f"<b>{g['name']}</b>", escaped(g["paper"]), f'<span class="date">{g["published"]}</span>',
+                   escaped(g["card"]), escaped(g["idea"]), cited(g)] for g in facts["timeline"]])
 
 
 def support(_):
