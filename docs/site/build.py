@@ -254,7 +254,7 @@ def run(command, folder):
 
 def main():
     parser = argparse.ArgumentParser(description="builds the site")
-    parser.add_argument("--programs", type=pathlib.Path, required=True, help="folder of flashsteps-app, errata, figures")
+    parser.add_argument("--programs", type=pathlib.Path, required=True, help="of flashsteps-app, errata and figures")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="folder that is made anew")
     asked = parser.parse_args()
     try:

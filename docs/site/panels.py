@@ -116,7 +116,8 @@ def diff_table(a, b, unified):
         "<tr>" + "".join(cell(*side) if side else cell(None, None, None) for side in row) + "</tr>"
         for row in diff_rows(unified))
     caption = f"{removed} lines removed (−, hatched), {added} added (+, tinted); blank lines and indentation left out"
-    return (f'<table class="sides diff"><caption>{caption}</caption><colgroup><col class="n"><col><col class="n"><col></colgroup>'
+    return (f'<table class="sides diff"><caption>{caption}</caption>'
+            '<colgroup><col class="n"><col><col class="n"><col></colgroup>'
             f'<thead><tr><th colspan="2">{a}</th><th colspan="2">{b}</th></tr></thead><tbody>{body}</tbody></table>\n')
 
 
