@@ -21,6 +21,7 @@ namespace flash::gpu {
 /// When the effect of an asynchronous instruction becomes visible.
 enum class Completion { early, late, random };
 
+/// The GPU that is simulated, and how.
 struct Config {
   int arch = 75;  ///< sm_75: what it has and what it refuses
   int sms = 4;    ///< they bound how many CTAs are resident
@@ -51,6 +52,7 @@ enum EventKind : unsigned {
   at_anything = 31,
 };
 
+/// What a stepper stops at.
 struct Event {
   EventKind kind = at_instruction;
   std::string name;   ///< "mma.sync.aligned.m16n8k8.f16", or the mark's
@@ -73,6 +75,7 @@ struct LineCounts {
   std::uint64_t sectors = 0, least_sectors = 0;  ///< of 32 bytes
 };
 
+/// What a launch did, by all its threads.
 struct Counts {
   std::map<std::string, TensorBytes> tensors;
   std::uint64_t smem_read = 0, smem_written = 0;       ///< [bytes]
