@@ -23,9 +23,9 @@ def notebooks(folder=FOLDER):
     return sorted(folder.glob("*.ipynb"))
 
 
-def client_of(notebook):
+def client_of(notebook, folder=FOLDER):
     """A client whose kernel works in this folder, where the notebooks' files are named from."""
-    place = {"metadata": {"path": str(FOLDER)}}
+    place = {"metadata": {"path": str(folder)}}
     return NotebookClient(notebook, timeout=SECONDS_A_CELL, kernel_name="cling", resources=place, record_timing=False)
 
 
@@ -44,7 +44,7 @@ def run(notebook, again=False):
             for index, cell in enumerate(notebook.cells if again else []):
                 client.execute_cell(cell, index)
     except CellExecutionError as error:
-        return f"cell {index + 1}{when}: {error.ename}: {error.evalue}"
+        return f"cell {index + 1}{when}: {error.ename}: {' '.join(error.evalue.split())[:300]}"
     except (CellTimeoutError, DeadKernelError) as error:
         return f"cell {index + 1}{when}: {type(error).__name__}: {error}"
     finally:

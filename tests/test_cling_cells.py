@@ -63,7 +63,7 @@ CELLS = [
     ("#define TWO { { \nint x;", "#s"),
     ("// only a comment\n/* } */", ""),
     ("// { is no bracket\nint f() { return '{'; }  /* { */\nf()", "ds"),
-    ('const char* s = R"(} ; {)"; int y = 1\'000; char c = \'}\';', "s"),
+    ('const char* s = R"(} ; {)"; int y = 1\'000; char c = \'}\';', "ss"),
     ('const char* s = R"x()" } )x"; int f() { return 1; }', "sd"),
     ('std::puts("\\"}{");\nint f() { return 1; }', "sd"),
 ]

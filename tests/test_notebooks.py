@@ -9,6 +9,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = ROOT / ".venv-notebooks/bin/python"
@@ -81,8 +82,9 @@ class Notebooks(unittest.TestCase):
                     self.assertNotIn("execution", cell.metadata, f"cell {number} holds times")
                     if cell.cell_type == "code":
                         self.assertIsNotNone(cell.execution_count, f"cell {number} was not run")
-                        failed = any(o.output_type == "error" for o in cell.outputs)
-                        self.assertEqual(failed, "raises-exception" in cell.metadata.get("tags", []), f"cell {number}")
+                        names = [o.ename for o in cell.outputs if o.output_type == "error"]
+                        on_purpose = "raises-exception" in cell.metadata.get("tags", [])
+                        self.assertEqual(names, ["Exception"] * on_purpose, f"cell {number}")
 
     def test_links_lead_somewhere(self):
         for path in run.notebooks():
@@ -116,6 +118,16 @@ class Notebooks(unittest.TestCase):
             self.assertEqual(ran.stderr, "")
             self.assertIn("42", text_of(nbformat.read(right, as_version=4).cells[0]))
             self.assertEqual(wrong.read_text(), before)
+
+    def test_what_is_missing_is_said_with_what_would_do(self):
+        check = notebook_of('#include "notebooks-cling/check.hpp"\nflash::notebook::check_environment();')
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, {"CXX": "no_such_compiler"}):
+            os.environ.pop("FLASH_BUILD_DIR", None)
+            run.client_of(check, folder).execute()
+        said = check.cells[0].outputs[0].text
+        for words in ("MISSING  the folder notebooks-cling: open this", "MISSING  the library of stages: say ./flashsteps",
+                      "MISSING  g++ 12 or newer, for kernels of yours: install", "ok       addr2line"):
+            self.assertIn(words, said)
 
     def test_other_outputs_are_other(self):
         self.assertFalse(differ("O = 0.12345 and 1,024", "O = 0.12346 and 1,024"))

@@ -67,6 +67,11 @@ trace::Matrix found(const std::optional<gpu::Matrix>& m, const std::string& titl
                        .first_row = m->row0,
                        .first_col = m->col0};
   for (const bool known : m->known) result.unknown.push_back(!known);
+  if (result.cols == 1) {  // a number for each row: they are shown in a line
+    std::swap(result.rows, result.cols);
+    std::swap(result.first_row, result.first_col);
+    result.title += ", one for each row";
+  }
   return result;
 }
 
@@ -86,6 +91,7 @@ struct Stepper::Parts {
 
   /// Where the machine stopped, in words.
   std::string stop(const std::optional<gpu::Event>& event) {
+    if (event && event->kind == gpu::at_launch) return event->name + " begins\n";
     if (event) {
       const std::string value = event->kind == gpu::at_mark ? fmt::format(" {}", event->value) : "";
       return fmt::format("warp {} is at {}{}: {}\n", event->warp, event->name, value, event->where);

@@ -30,6 +30,7 @@ struct Config {
   bool checks = true;      ///< races, uninitialised reads
   bool counts = true;      ///< bytes, sectors, bank conflicts
   bool timeline = false;
+  bool accesses = false;  ///< the timeline keeps each lane's accesses, too
   std::size_t most_reports = 8;
   std::size_t stack_bytes = 256 * 1024;  ///< of a thread: its local memory
   double most_seconds_alone = 20;        ///< [s of processor time] a thread may run without meeting anyone; 0: any time
@@ -89,6 +90,7 @@ struct Counts {
 enum class Contents { given, undefined };
 
 struct Timeline;  ///< sim/gpu/timeline.hpp
+struct LaneAccess;
 
 class FLASH_GPU_API Machine {
  public:
@@ -136,6 +138,8 @@ class FLASH_GPU_API Machine {
   std::string state() const;
   /// So far; needs Config::timeline. The last slice of a stop is its event's.
   const Timeline& timeline() const;
+  /// What threads of the CTA of the last event accessed since their warp's last slice.
+  std::vector<LaneAccess> accesses_ahead() const;
   /// Chrome trace (JSON) of the nominal timeline; needs Config::timeline.
   std::string trace() const;
 
