@@ -53,6 +53,15 @@ def pages_show_what_was_counted(html):
         assert "<!-- site:" not in page.read_text(), f"{page.name} asks for a part that was not made"
 
 
+def teachers_numbers_are_the_lessons():
+    """What is to stand on the board is in the output of a lesson's command."""
+    lessons = " ".join(path.read_text() for path in ROOT.glob("stages/*/lesson.md"))
+    numbers = re.findall(r"\d\.\d{3}", (ROOT / "docs/site/teachers.md").read_text())
+    assert numbers
+    for number in numbers:
+        assert re.search(rf"[ (\[]{re.escape(number.rstrip('0'))}", lessons), f"no lesson has {number}"
+
+
 def formulas_render(html):
     """In a headless browser each formula of each lesson becomes a drawing, without an error of MathJax's."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
@@ -85,6 +94,7 @@ def main():
         assert seconds < MOST_SECONDS, f"the site took {seconds:.0f} s, more than {MOST_SECONDS}"
         figures = figures_are_well_formed(html)
         pages_show_what_was_counted(html)
+        teachers_numbers_are_the_lessons()
         for path in html.glob("lesson*.html"):
             assert not [link for _, link in Page(path).links if link.startswith(("http:", "//"))], path.name
         formulas = formulas_render(html)

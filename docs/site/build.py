@@ -149,6 +149,7 @@ class Build:
             for on in ("cpu", "vgpu"):
                 name = f"stepper{stage.number}-{on}.html"
                 words = ["step", stage.number, "--on", on, *STEPPED[on]]
+                words += ["--br", "4", "--bc", "4"] * (on == "cpu" and "br and bc" in stage.facts["options"])
                 words += ["--backward"] * ("backward" in stage.programs())
                 self.app.text(*words, "--out", str(self.html / name))
                 self.steppers.setdefault(stage.number, []).append((name, " ".join(["./flashsteps", *words])))

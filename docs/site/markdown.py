@@ -79,6 +79,7 @@ def converted(text, path, made):
     pieces = re.split(f"({BLOCK})", text, flags=re.MULTILINE | re.DOTALL)
     for i in range(0, len(pieces), 2):
         pieces[i] = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", pieces[i])  # Doxygen finds no ** around a formula
+        pieces[i] = HEADING.sub(lambda m: LINK.sub(r"\1", m.group(0)), pieces[i])  # Doxygen makes no links there
         pieces[i] = LINK.sub(lambda m: link(m.group(1), m.group(2), folder), pieces[i])
         pieces[i] = HEADING.sub(
             lambda m: m.group(0) + (name if m.group(1) == "#" else f" {{#{page}-{slug(m.group(2))}}}"),

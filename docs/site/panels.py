@@ -77,7 +77,7 @@ def closed_up(rows):
 
 
 def diff_rows(unified):
-    """(left, right) with (number, line, kind) or None; a string: what a gap is headed with."""
+    """(left, right) with (number, line, kind) or None; "gap": lines are left out."""
     rows, removed, added, at_a, at_b = [], [], [], 0, 0
 
     def flush():
@@ -87,8 +87,8 @@ def diff_rows(unified):
     for line in unified.splitlines()[2:]:
         if line.startswith("@@"):
             flush()
+            rows += ["gap"] * bool(rows)
             at_a, at_b = (int(n) for n in re.match(r"@@ -(\d+)(?:,\d+)? \+(\d+)", line).groups())
-            rows.append("gap")
         elif line.startswith("-"):
             removed.append((at_a, line[1:], "removed"))
             at_a += 1
