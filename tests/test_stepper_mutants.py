@@ -36,7 +36,7 @@ MISTAKES = [
     ("operand.js", "Math.exp(s.v)", "2 ** s.v", "traces:Formulas.test_stages"),
     ("rules.js", "0x9e3779b9n", "0x9e3779b1n", "traces:Formulas.test_stages"),
     ("rules.js", "centre + (causal ? 0", "centre + (causal ? 1", "traces:Formulas.test_stages"),
-    ("formula.js", "1 - tanh * tanh", "1 - tanh", "traces:Formulas.test_backward"),
+    ("modifiers.js", "1 - tanh * tanh", "1 - tanh", "traces:Formulas.test_backward"),
     ("trace.js", "Math.floor((head * kvHeads) / heads)", "head % kvHeads",
      "traces:Ends.test_backward_with_grouped_heads"),
     ("view.js", "this.counters.offsetHeight - 135", "0", "Stepping.test_fits_on_the_screen"),

@@ -17,10 +17,6 @@ class CellPane {
         { cell: name.value ? { name: name.value, i: Number(row.value) || 0, j: Number(col.value) || 0 } : null });
     for (const input of [name, row, col]) input.onchange = choose;
     root.querySelector(".cell-none").onclick = () => this.view.choose({ cell: null });
-    root.querySelector(".cell-card").onclick = (e) => {
-      const to = e.target.closest("[data-step]");
-      if (to) this.view.jump(Number(to.dataset.step));
-    };
     this.table = root.querySelector(".as-table");
     this.table.ontoggle = () => this.view.draw();
   }

@@ -120,7 +120,7 @@ class Picture {
     g.fillRect(slot.x, slot.y, slot.w, slot.h);
     g.fillStyle = palette.hatches.empty;
     g.fillRect(slot.x, slot.y, slot.w, slot.h);
-    if (!hbm || slot.name.length < 3) this.#drawGone(g, slot, hbm);
+    this.#drawGone(g, slot, hbm);
     paintCells(g, slot, color);
     paintGrid(g, slot, palette.line);
     this.#drawStale(g, slot, hbm, inTile, at);
@@ -192,8 +192,7 @@ class Picture {
     const { step, palette, trace } = this;
     if (!step || !step.rows || trace.isKernel) return this.#drawChanges(g);
     const slot = this.#slotOf(trace.subject(step));
-    const reads = { color: palette.read, width: 2.5, letter: "R", paper: palette.paper };
-    const writes = { color: palette.write, width: 2.5, dash: [6, 3], letter: "W", paper: palette.paper };
+    const reads = { color: palette.read, width: 2.5, letter: "R", paper: palette.paper }, writes = written(palette);
     if (step.do === "compute" || step.do === "fill") {
       for (const tile of this.operands ?? []) {
         const from = this.#slotOf(tile.name);
@@ -213,9 +212,7 @@ class Picture {
       const first = (change.first ?? 0) - this.trace.firstElement(t, this.batch, this.head);
       if (!slot || first < 0 || first >= t.rows * t.cols) continue;
       const rows = [Math.floor(first / t.cols), Math.ceil((first + change.values.length) / t.cols)];
-      paintFrame(
-          g, this.#box(slot, rows, [0, t.cols]),
-          { color: this.palette.write, width: 2.5, dash: [6, 3], letter: "W", paper: this.palette.paper });
+      paintFrame(g, this.#box(slot, rows, [0, t.cols]), written(this.palette));
     }
   }
 
@@ -256,6 +253,9 @@ class Picture {
     if (this.cell) paint(this.cell, {...pick, width: 2.5 });
   }
 }
+
+/** The frame of what is written now. */
+const written = (palette) => ({ color: palette.write, width: 2.5, dash: [6, 3], letter: "W", paper: palette.paper });
 
 /** Calls f(r, from, to) for each stretch of a row whose cells are all so. */
 function forEachRun({ rows, cols }, isSo, f) {

@@ -61,6 +61,6 @@ function drawShelved(g, box, { palette, step, trace }) {
   const changes = step?.changes?.some((c) => c.tile === tile.id);
   paintFrame(
       g, box,
-      changes ? { color: palette.write, width: 2.5, dash: [6, 3], letter: "W", paper: palette.paper } :
+      changes ? written(palette) :
                 { color: palette.ink, width: 1 });
 }
