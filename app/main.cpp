@@ -27,8 +27,6 @@ struct Waiting {
 
 constexpr Waiting waiting[] = {
     {"verify", "agreement table over dtypes, sizes and backends", "the agreement tables"},
-    {"notebooks", "opens the notebooks", "the notebooks"},
-    {"pages", "builds the site", "the site"},
 };
 
 void add_waiting(CLI::App& program, const Waiting& command) {
@@ -43,13 +41,15 @@ void add_waiting(CLI::App& program, const Waiting& command) {
   });
 }
 
-void add_test(CLI::App& program) {
-  CLI::App* test = program.add_subcommand("test", "[--quick | --deep] builds and runs the tests (./flashsteps test)");
-  test->group("Commands")->allow_extras();
-  test->callback([] {
+/// A command of the launcher's, named here for --help.
+void add_launchers(CLI::App& program, const char* name, const char* does) {
+  CLI::App* command = program.add_subcommand(name, fmt::format("{} (./flashsteps {})", does, name));
+  command->group("Commands")->allow_extras();
+  command->callback([name] {
     throw Refused(
-        "test was asked of the program itself, but the tests are built and run by the launcher; say "
-        "./flashsteps test in the project's folder");
+        fmt::format("{0} was asked of the program itself, but it is the launcher's to build for it and run it; say "
+                    "./flashsteps {0} in the project's folder",
+                    name));
   });
 }
 
@@ -65,7 +65,9 @@ void add_commands(CLI::App& program, int& status) {
   add_trace(program, status);
   add_bench(program, status);
   for (CLI::App* command : program.get_subcommands({})) command->group("Commands");
-  add_test(program);
+  add_launchers(program, "notebooks", "[--run] opens the C++ notebooks, or runs them all");
+  add_launchers(program, "pages", "builds the site and prints the path of its first page");
+  add_launchers(program, "test", "[--quick | --deep] builds and runs the tests");
   for (const Waiting& command : waiting) add_waiting(program, command);
 }
 

@@ -40,6 +40,9 @@ CELLS = [
     ("using namespace std;\nusing V = std::vector<int>;\nV v;", "dds"),
     ("auto [a, b] = f();\na", "bs"),
     ("std::vector<int> v{1,2};\nv", "s"),
+    ("int i = 1;\ni = 2;\nconst int j = i;\n++i;\nint k = 3;", "sss"),
+    ("v.push_back(1);\nstd::vector<int> const w{v};\nauto& last = v.back();\nint&& r{3};", "ssss"),
+    ("for (const auto& x : v) f(x);\nf(x & y);\nint j = 2;", "s"),
     ("int a[] = {1, 2};\nint b = a[0];", "s"),
     ("T t{1, {2, 3}}; t.go([](int a) { return a; });\nt", "s"),
     ("{ int y = 3; }\nint z;", "s"),
@@ -60,7 +63,7 @@ CELLS = [
     ("#define TWO { { \nint x;", "#s"),
     ("// only a comment\n/* } */", ""),
     ("// { is no bracket\nint f() { return '{'; }  /* { */\nf()", "ds"),
-    ('const char* s = R"(} ; {)"; int y = 1\'000; char c = \'}\';', "s"),
+    ('const char* s = R"(} ; {)"; int y = 1\'000; char c = \'}\';', "ss"),
     ('const char* s = R"x()" } )x"; int f() { return 1; }', "sd"),
     ('std::puts("\\"}{");\nint f() { return 1; }', "sd"),
 ]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# label: deep
+# label: full
 """The notebooks' kernel on real Cling: what cells print and show, how they fail, that the kernel lives on."""
 import os
 import sys
@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PYTHON = ROOT / ".venv-notebooks/bin/python"
 if Path(sys.prefix) != ROOT / ".venv-notebooks":
     if not PYTHON.exists():
-        sys.exit(f"{PYTHON} is not there: ./flashsteps test --deep makes it")
+        print("skipped: the notebooks' Python is not there; ./flashsteps notebooks makes it")
+        sys.exit(77)
     os.execv(PYTHON, [PYTHON, __file__, *sys.argv[1:]])
 
 from jupyter_client.manager import start_new_kernel  # noqa: E402
@@ -67,6 +68,10 @@ class Kernel(unittest.TestCase):
         self.prints("double y = 0.5;\nstd::cout << y;", "0.5")  # with another type
         self.prints("template <class T> concept Small = sizeof(T) < 8;\nstd::cout << Small<char>;", "1")
 
+    def test_statements_run_in_their_order(self):
+        self.prints("int i = 1;\ni = 2;\nconst int j = i;\ni = 3;\nint& r = i;\nstatic int s = i;\ni = 4;\n"
+                    "std::cout << j << r << s;", "243")
+
     def test_output_comes_in_order(self):
         self.prints('std::cout << "a"; printf("b"); std::puts("c"); std::cout << "d\\n";', "abc\nd\n")
         text, shown, _ = self.run_cell('std::cout << 1; nb::svg("<svg/>"); std::cout << 2; nb::html("<b>ü</b>");')
@@ -112,6 +117,23 @@ class Kernel(unittest.TestCase):
     def test_the_stages_headers(self):
         self.prints('#include "stages/03_online_softmax/forward.hpp"\n'
                     "flash::Options options;\noptions.causal = true;\nstd::cout << options.causal;", "1")
+
+    def test_a_cell_magic_is_a_call(self):
+        self.prints("void twice_cell(const std::string& words, const std::string& text, const std::string& source) {\n"
+                    "  std::cout << '[' << words << '|' << text << '|' << source.substr(0, 5) << ']';\n}", "")
+        self.prints('%%twice a b \n)cell" "x" {\n  int ö;', '[a b|)cell" "x" {\n  int ö;|cell[]')
+        self.prints("%%twice", "[||cell[]")
+        self.fails("%%thrice", "CompileError", "thrice_cell")
+
+    def test_a_line_of_a_cell(self):
+        self.prints("#include <source_location>\nauto here = std::source_location::current();  // here\n"
+                    "std::cout << nb::line_of(here.file_name(), here.line());", "auto here = std::source_location::current();  // here")
+        self.prints('std::cout << nb::line_of("cell[0]", 1) << nb::line_of(here.file_name(), 99);', "")
+
+    def test_the_next_cell(self):
+        reply = self.client.execute_interactive('nb::next_cell("int a;\\nint b;");', timeout=60)
+        self.assertEqual(reply["content"]["payload"], [{"source": "set_next_input", "text": "int a;\nint b;", "replace": False}])
+        self.assertEqual(self.client.execute_interactive("int c;", timeout=60)["content"]["payload"], [])
 
     def test_is_complete(self):
         for code, status in (("f(", "incomplete"), ("f()", "complete")):

@@ -53,6 +53,14 @@ std::string trimmed(const std::string& line) {
   return first == std::string::npos ? "" : line.substr(first, last - first + 1);
 }
 
+/// Without blanks at its ends, and with one in place of several.
+std::string squeezed(const std::string& line) {
+  std::istringstream words(line);
+  std::string text, word;
+  while (words >> word) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
@@ -106,7 +114,7 @@ std::vector<Edit> edits_of(const std::string& text) {
 
 /// Makes the edit and says so.
 std::string make(const Edit& edit, std::vector<std::string>& lines, const std::string& file) {
-  const auto is_it = [&](const std::string& line) { return trimmed(line) == edit.before; };
+  const auto is_it = [&](const std::string& line) { return squeezed(line) == squeezed(edit.before); };
   if (const auto times = std::ranges::count_if(lines, is_it); times != 1)
     throw Refused(fmt::format("\"{}\" was to be edited, but {} has {} such lines; copy one line of the file",
                               edit.before, file, times));

@@ -1,6 +1,6 @@
 #include "notebooks-cling/library/kernels.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -54,6 +54,27 @@ std::string kind_of(const std::string& name) {
   return name.starts_with("bar") ? "barrier" : name.substr(0, name.find('.'));
 }
 
+/// What the machine has under that name, or a sentence that names what it has.
+trace::Matrix found(const std::optional<gpu::Matrix>& m, const std::string& title, const char* where,
+                    const std::string& name, const std::vector<std::string>& names) {
+  if (!m)
+    throw Refused(fmt::format("{} {} was asked for, but the stopped kernel has {}; take one of them, or step on", where,
+                              name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+  trace::Matrix result{.title = title,
+                       .rows = m->rows,
+                       .cols = m->cols,
+                       .values = m->values,
+                       .first_row = m->row0,
+                       .first_col = m->col0};
+  for (const bool known : m->known) result.unknown.push_back(!known);
+  if (result.cols == 1) {  // a number for each row: they are shown in a line
+    std::swap(result.rows, result.cols);
+    std::swap(result.first_row, result.first_col);
+    result.title += ", one for each row";
+  }
+  return result;
+}
+
 }  // namespace
 
 struct Stepper::Parts {
@@ -70,6 +91,7 @@ struct Stepper::Parts {
 
   /// Where the machine stopped, in words.
   std::string stop(const std::optional<gpu::Event>& event) {
+    if (event && event->kind == gpu::at_launch) return event->name + " begins\n";
     if (event) {
       const std::string value = event->kind == gpu::at_mark ? fmt::format(" {}", event->value) : "";
       return fmt::format("warp {} is at {}{}: {}\n", event->warp, event->name, value, event->where);
@@ -103,6 +125,11 @@ Stepper::~Stepper() { parts_->device.machine().stop(); }
 
 gpu::Machine& Stepper::machine() { return parts_->device.machine(); }
 
+std::string Stepper::to_launch(const std::string& kernel) {
+  return parts_->stop(machine().until(
+      [&](const gpu::Event& e) { return e.kind == gpu::at_launch && e.name.find(kernel) != std::string::npos; }));
+}
+
 std::string Stepper::to_mark(const std::string& name, std::int64_t value, int warp) {
   return parts_->stop(machine().until([&](const gpu::Event& e) {
     return e.kind == gpu::at_mark && e.name == name && e.value == value && e.warp == warp;
@@ -123,6 +150,18 @@ std::string Stepper::to_instruction(const std::string& name, int warp) {
 std::string Stepper::to_end() {
   machine().run();
   return parts_->stop({});
+}
+
+std::string Stepper::state() { return machine().state(); }
+
+trace::Matrix Stepper::shared(const std::string& name) {
+  return found(machine().shared_matrix(name), name + " in shared memory", "the shared array", name,
+               machine().shared_names());
+}
+
+trace::Matrix Stepper::registers(int warp, const std::string& name) {
+  return found(machine().registers(warp, name), fmt::format("{} in the registers of warp {}", name, warp),
+               "the registers", name, machine().register_names(warp));
 }
 
 std::string Stepper::reports() {

@@ -32,6 +32,7 @@ class Stepper {
   gpu::Machine& machine();
 
   // ---- going on; each says where it stopped
+  std::string to_launch(const std::string& kernel);                            ///< whose name contains this: "backward"
   std::string to_mark(const std::string& name, std::int64_t value, int warp);  ///< ptx::mark, "row tile" 1
   std::string to_barrier(int warp);                                            ///< behind the next one
   std::string to_instruction(const std::string& name, int warp);               ///< whose name begins so: "mma"
@@ -39,6 +40,7 @@ class Stepper {
 
   // ---- looking, at the CTA of the last event
   trace::Matrix shared(const std::string& name);               ///< an array that ptx::name named
+  std::string state();                                         ///< who waits where for what
   trace::Matrix registers(int warp, const std::string& name);  ///< a local array that ptx::watch named
 
   // ---- what came of it

@@ -25,9 +25,11 @@ std::string from_root(const std::string& file) {
   return file.starts_with(root) ? file.substr(root.size()) : file;
 }
 
-std::string trimmed(const std::string& line) {
-  const std::size_t first = line.find_first_not_of(' ');
-  return first == std::string::npos ? "" : line.substr(first);
+/// A source line without indentation and without the comment at its end.
+std::string statement(const std::string& line) {
+  const std::string code = line.substr(0, line.find("//"));
+  const std::size_t first = code.find_first_not_of(' ');
+  return first == std::string::npos ? "" : code.substr(first, code.find_last_not_of(' ') - first + 1);
 }
 
 Index at(const std::map<std::string, Index>& sums, const std::string& tensor) {
@@ -68,7 +70,7 @@ std::string by_line(const sim::Ledger& ledger, const LineOf& line_of) {
     file = from_root(l.file);
     const std::string text = line_of(l.file, l.line);
     table.row({grouped(l.read), grouped(l.write), std::to_string(l.line),
-               trimmed(text.empty() ? app::source_text(file, l.line) : text)});
+               statement(text.empty() ? app::source_text(file, l.line) : text)});
   }
   return table.text();
 }
@@ -105,7 +107,7 @@ std::string Moves::text(const LineOf& line_of) {
     const std::string text = line_of(m.file, m.line);
     table.row({fmt::format("{} {}", verb(m.kind), m.tensor), fmt::format("{}–{}", m.rows.begin, m.rows.end - 1),
                grouped(m.elements), grouped(elements_), grouped(bytes_),
-               trimmed(text.empty() ? app::source_text(from_root(m.file), m.line) : text)});
+               statement(text.empty() ? app::source_text(from_root(m.file), m.line) : text)});
   }
   return table.text();
 }

@@ -4,11 +4,27 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "cuda/ptx/layout.hpp"
 #include "stages/common/visible_tiles.hpp"
 
 namespace flash::notebook {
+
+std::string against_oracle(const sim::TensorInfo& info, const std::vector<double>& values,
+                           const std::vector<double>& oracle) {
+  if (values.size() != oracle.size())
+    throw Refused(
+        fmt::format("{} was to be compared with {} numbers, but it has {}; take the oracle's of the same name",
+                    info.name, oracle.size(), values.size()));
+  double largest = 0;
+  for (const double x : oracle) largest = std::max(largest, std::abs(x));
+  for (std::size_t n = 0; n < values.size(); ++n)
+    if (!(std::abs(values[n] - oracle[n]) <= 1e-5 * largest))
+      return fmt::format("{} is NOT the oracle's: row {}, column {} is {:.4g} instead of {:.4g}\n", info.name,
+                         n / info.cols % info.rows, n % info.cols, values[n], oracle[n]);
+  return fmt::format("{} is the oracle's\n", info.name);
+}
 
 trace::Matrix who_sees_whom(const Inputs& inputs, const Options& options, Index Br, Index Bc) {
   const Shape& s = inputs.shape;

@@ -7,12 +7,24 @@
 
 namespace flash::notebook {
 
+std::string against_oracle(const sim::TensorInfo& info, const std::vector<double>& values,
+                           const std::vector<double>& oracle);
+
 /// A tile or column in SRAM, under its own name if no title is given.
 template <class Plain>
 trace::Matrix picture(const sim::SramArray<Plain>& array, const std::string& title = "") {
   trace::Matrix m{.title = title.empty() ? array.name() : title, .rows = array.rows(), .cols = array.cols()};
   for (Index i = 0; i < m.rows; ++i)
     for (Index j = 0; j < m.cols; ++j) m.values.push_back(array(i, j));
+  return m;
+}
+
+/// Any Eigen matrix.
+template <class Expression>
+trace::Matrix picture(const Eigen::DenseBase<Expression>& e, const std::string& title) {
+  trace::Matrix m{.title = title, .rows = e.rows(), .cols = e.cols()};
+  for (Index i = 0; i < m.rows; ++i)
+    for (Index j = 0; j < m.cols; ++j) m.values.push_back(static_cast<double>(e.derived()(i, j)));
   return m;
 }
 
@@ -26,6 +38,12 @@ trace::Matrix picture(const sim::HbmTensor<Real>& tensor, Index head = 0, const 
     m.unknown.push_back(x != x);
   }
   return m;
+}
+
+/// "O is the fp64 oracle's", within 1e-5 of the largest element, or the first element that is not.
+template <class Real>
+std::string against_oracle(const sim::HbmTensor<Real>& tensor, const std::vector<double>& oracle) {
+  return against_oracle(tensor.info(), {tensor.host().begin(), tensor.host().end()}, oracle);
 }
 
 /// Which keys a query sees: seen cells are filled, the others masked; with tiles of Br × Bc.

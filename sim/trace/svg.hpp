@@ -37,7 +37,7 @@ struct Matrix {
   double largest = 0;                  ///< of the colours, at full strength; 0: the largest finite |value|
 };
 
-/// Matrices side by side, all with the same cells: numbers in cells up to 16 columns, colours alone beyond.
+/// Matrices side by side, all with the same cells: numbers in them up to 16 × 16, colours alone beyond.
 std::string matrices_svg(const std::vector<Matrix>& matrices);
 inline std::string matrix_svg(const Matrix& matrix) { return matrices_svg({matrix}); }
 

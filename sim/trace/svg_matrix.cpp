@@ -186,7 +186,7 @@ Cells cells_of(const std::vector<Matrix>& matrices) {
   Index longest = 1;
   double widest = 0;
   for (const Matrix& m : matrices) {
-    cells.with_numbers = cells.with_numbers && m.cols <= 16 && m.rows <= 32;
+    cells.with_numbers = cells.with_numbers && m.cols <= 16 && m.rows <= 16;
     longest = std::max({longest, m.rows, m.cols});
   }
   if (!cells.with_numbers) {

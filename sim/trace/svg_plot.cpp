@@ -23,11 +23,13 @@ std::string power_of_ten(int exponent) {
 }
 
 std::string grouped(double value) {
-  std::string text = number_text(value);
-  if (std::abs(value) < 1e3 || std::abs(value) >= 1e15 || value != std::round(value)) return text;
-  text = fmt::format("{:.0f}", value);
-  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > (value < 0 ? 1 : 0); at -= 3)
-    text.insert(at, ",");
+  if (std::abs(value) < 1e3 || std::abs(value) >= 1e15 || value != std::round(value)) return number_text(value);
+  const std::string digits = fmt::format("{:.0f}", std::abs(value));
+  std::string text = value < 0 ? "−" : "";
+  for (std::size_t n = 0; n < digits.size(); ++n) {
+    if (n > 0 && (digits.size() - n) % 3 == 0) text += ',';
+    text += digits[n];
+  }
   return text;
 }
 
@@ -55,7 +57,7 @@ class Axis {
       const double step = nice_step((high_ - low_) / 6);
       for (double v = std::ceil(low_ / step) * step; v <= high_; v += step)
         all.emplace_back(v, grouped(std::abs(v) < step / 2 ? 0 : v));
-    } else if (const double decades = (high_ - low_) * std::log10(2.0); decades >= 3) {
+    } else if (const double decades = (high_ - low_) * std::log10(2.0); decades >= 2 && std::exp2(high_) > 1e6) {
       const int every = static_cast<int>(std::ceil(decades / 8));
       for (int e = static_cast<int>(std::ceil(low_ * std::log10(2.0))); e <= high_ * std::log10(2.0); e += every)
         all.emplace_back(std::pow(10.0, e), power_of_ten(e));

@@ -118,6 +118,23 @@ start test --fast
 expect "test refuses what it does not know: exit 2" is "$status" 2
 expect "test refuses what it does not know: one sentence" one_sentence
 
+start notebooks --update
+expect "notebooks refuses what it does not know: exit 2" is "$status" 2
+expect "notebooks refuses what it does not know: one sentence" one_sentence
+
+# ---- no Python for the notebooks
+printf '#!/bin/sh\necho no venv >&2; exit 1\n' >"$fake/python3" && chmod +x "$fake/python3"
+mkdir "$tree/notebooks-cling" && echo cppyy >"$tree/notebooks-cling/requirements.txt"
+start test
+expect "the tests run without the notebooks' Python" is "$status" 0
+expect "they say that some are skipped" holds "$err" "so the tests that need it are skipped"
+start test --deep
+expect "the deep tests want it: exit 2" is "$status" 2
+expect "the deep tests want it, and say so" holds "$err" "could not be made (the reason is above): mend it"
+start notebooks --run
+expect "and so do the notebooks" is "$status" 2
+rm "$fake/python3"
+
 echo 'no C++' >>"$tree/main.cpp"
 start tour
 expect "a failed build: exit 2" is "$status" 2

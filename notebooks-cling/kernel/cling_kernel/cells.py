@@ -26,16 +26,24 @@ def without_magic(cell, source):
 
 
 def pieces(cell):
-    """The cell's pieces in order. Statements next to each other are one: variables of one are known in the next."""
+    """The cell's pieces in order. Statements next to each other are one: variables of one are known in the next. But what
+    makes a constant or a reference stands alone: among others Cling makes it too early or too late."""
     joined = []
     for piece in _cut(cell):
         before = joined[-1] if joined else None
-        if before and before.kind == piece.kind == "statements":
+        alike = before and before.kind == piece.kind == "statements"
+        if alike and not _is_constant(piece.text) and not _is_constant(before.text):
             lines_between = piece.line - before.line - before.text.count("\n")
             before.text += "\n" * max(1, lines_between) + piece.text
         else:
             joined.append(piece)
     return joined
+
+
+def _is_constant(statement):
+    """Does it make a constant or a reference?"""
+    head = re.match(r"[^=({;]*", statement).group()
+    return bool(re.search(r"\b(const|constexpr|constinit|static|thread_local)\b|&\s*\w+\s*$", head))
 
 
 def is_open(cell):
