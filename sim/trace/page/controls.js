@@ -50,7 +50,7 @@ class Controls {
     byId("cut").hidden = !trace.cut;
     if (trace.cut)
       byId("cut").textContent =
-          `The trace is cut: ${grouped(trace.cut.steps)} of ${grouped(trace.cut.of)} steps. ${trace.cut.why}`;
+          `The trace is cut after ${grouped(trace.cut.steps)} of ${grouped(trace.cut.of)} steps: ${trace.cut.why}`;
     this.#drawChapters(trace, view);
     this.#drawHeads(trace, view);
     this.breakForm.draw(app.conditions, trace);
