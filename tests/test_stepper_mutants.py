@@ -41,7 +41,8 @@ MISTAKES = [
     ("rules.js", "centre + (causal ? 0", "centre + (causal ? 1", "traces:Formulas.test_stages"),
     ("modifiers.js", "1 - tanh * tanh", "1 - tanh", "traces:Formulas.test_backward"),
     ("trace.js", "Math.floor((head * kvHeads) / heads)", "head % kvHeads",
-     "traces:Ends.test_backward_with_grouped_heads"),
+     "traces:Pages.test_heads_of_a_group"),
+    ("trace.js", "    this.#settleHeads();", "", "traces:Pages.test_heads_of_a_group"),
     ("style.css", "flex: 0 0 185px", "flex: 0 0 700px", "Stepping.test_fits_on_the_screen"),
 ]
 
