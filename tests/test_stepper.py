@@ -308,9 +308,10 @@ class Numbers(Case):
     def test_a_cut_trace_says_so(self):
         trace = online_softmax()
         trace["steps"] = trace["steps"][:50]
-        trace["cut"] = {"steps": 50, "of": 186, "why": "The page would be larger than 5 MB."}
+        trace["cut"] = {"steps": 50, "of": 186, "why": "the page would be larger than 5 MB"}
         browser.open_text(joined([trace]))
-        self.assertIn("The trace is cut: 50 of 186 steps. The page would be larger than 5 MB.", browser.text("#cut"))
+        self.assertEqual(browser.text("#cut"),
+                         "The trace is cut after 50 of 186 steps: the page would be larger than 5 MB")
         browser.press("g")
         self.assertIn("The trace is cut here", browser.text("#sentence"))
 

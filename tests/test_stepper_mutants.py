@@ -9,6 +9,8 @@ import unittest
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
+sys.path.insert(0, str(TESTS / "support"))
+from browser import require_browser  # noqa: E402
 
 # The file of sim/trace/page, what stands there, what stands there by mistake, and the test that says so.
 MISTAKES = [
@@ -26,7 +28,8 @@ MISTAKES = [
     ("permalink.js", "if (view.cell) fields", "if (view.cell && k) fields", "Stepping.test_permalink"),
     ("main.js", 'if (isJump) this.#writeAddress("pushState");', "", "Stepping.test_back_and_forward_of_the_browser"),
     ("lockstep.js", "(otherTile + 0.5)", "(otherTile + 1.5)", "TwoTraces.test_lock_step"),
-    ("picture.js", "isFinal: t.name === name &&", "isFinal: true ||", "Numbers.test_not_final_gone_and_masked_look_so"),
+    ("picture.js", "return layer?.k === own &&", "return layer?.k === own ||",
+     "Numbers.test_not_final_gone_and_masked_look_so"),
     ("picture.js", "if (isOverBoth(slot.name)) this.#drawMasked(g, slot);", "",
      "Numbers.test_not_final_gone_and_masked_look_so"),
     ("style.css", "--muted: #51606e", "--muted: #9fb0bd", "Looks.test_contrast"),
@@ -36,15 +39,17 @@ MISTAKES = [
     ("operand.js", "Math.exp(s.v)", "2 ** s.v", "traces:Formulas.test_stages"),
     ("rules.js", "0x9e3779b9n", "0x9e3779b1n", "traces:Formulas.test_stages"),
     ("rules.js", "centre + (causal ? 0", "centre + (causal ? 1", "traces:Formulas.test_stages"),
-    ("formula.js", "1 - tanh * tanh", "1 - tanh", "traces:Formulas.test_backward"),
+    ("modifiers.js", "1 - tanh * tanh", "1 - tanh", "traces:Formulas.test_backward"),
     ("trace.js", "Math.floor((head * kvHeads) / heads)", "head % kvHeads",
-     "traces:Ends.test_backward_with_grouped_heads"),
-    ("view.js", "this.counters.offsetHeight - 135", "0", "Stepping.test_fits_on_the_screen"),
+     "traces:Pages.test_heads_of_a_group"),
+    ("trace.js", "    this.#settleHeads();", "", "traces:Pages.test_heads_of_a_group"),
+    ("style.css", "flex: 0 0 185px", "flex: 0 0 700px", "Stepping.test_fits_on_the_screen"),
 ]
 
 
 class Mistakes(unittest.TestCase):
     def test_each_is_caught(self):
+        require_browser()
         for file, right, wrong, test in MISTAKES:
             with self.subTest(file=file, mistake=wrong or f"without {right}"):
                 program, name = f"test_stepper{'_traces' if ':' in test else ''}.py", test.split(":")[-1]

@@ -2,7 +2,6 @@
 # label: full
 """Pages that `step` writes, in headless Chromium: formulas are true, counters are the ledger's, the end the outputs."""
 import json
-import math
 import os
 import re
 import statistics
@@ -189,17 +188,32 @@ class Pages(Case):
             browser.press(key)
             self.assertEqual(browser.look("misfits"), [])
 
-    def test_infinities_and_nan(self):
-        q, k, v = (f"{folder.name}/{name}.npy" for name in "qkv")
-        values = [k % 7 / 4 for k in range(32)]
-        save(q, ((8, 4), [*values[:9], math.nan, *values[10:]])), save(k, ((8, 4), values)), save(v, ((8, 4), values))
-        text = page_of("03", "--q", q, "--k", k, "--v", v, "--br", 2, "--bc", 2, "--allow-nonfinite", "--causal")
+    def test_rows_that_see_nothing(self):
+        text = page_of("04", "--n", 5, "--nk", 2, "--d", 4, "--br", 2, "--bc", 2, "--causal")
         json.loads(re.search(r'id="traces">(.*?)</script>', text, re.DOTALL).group(1),
                    parse_constant=lambda name: self.fail(f"{name} is no JSON"))
         browser.open_text(joined(traces_in(text)))
         browser.press("g")
-        browser.js("stepper.active.choose({ cell: { name: 'O', i: 0, j: 0 } })")
-        self.assertNotIn("NaN", browser.text(".cell-card"))
+        self.assertEqual([browser.look("cell", "LSE", i, 0)[1] for i in (0, 2)], ["-inf", "-inf"])
+        self.assertEqual([browser.look("cell", "O", i, 1)[1] for i in (0, 2)], [0, 0])
+        browser.js("stepper.active.choose({ cell: { name: 'LSE', i: 2, j: 0 } })")
+        self.assertIn("−∞", browser.text(".cell-card"))
+
+    def test_heads_of_a_group(self):
+        """Query head 2 of 4 shows KV head 1 of 2, and is followed there."""
+        trace = opened("04", *ODD, "--backward", *GROUPED)[0]
+        for k, step in enumerate(trace["steps"], 1):
+            name = trace["tensors"][step.get("tensor", 0)]["name"]
+            if step["do"] == "store" and name == "dK":
+                browser.go(k)
+                kv_head = step["first"] // (17 * 6)
+                self.assertEqual(browser.js("stepper.active.head"), 2 * kv_head)
+                self.assertEqual(browser.look("cell", name, step["rows"][0], 0)[1], 0)
+        browser.press("g")
+        browser.select("#head", "0.2")
+        for k, t in enumerate(trace["tensors"]):
+            if t["name"] in ("K", "dK"):
+                self.assertEqual(browser.look("cell", t["name"], 2, 1)[1], browser.look("tensor", k)[17 * 6 + 2 * 6 + 1])
 
     def test_large_one_is_quick(self):
         """N = 64, d = 64: loads within a second, a step is drawn within a frame of 60 Hz."""
@@ -210,7 +224,7 @@ class Pages(Case):
             browser.open_text(page)
             loads.append(browser.js("performance.getEntriesByType('navigation')[0].loadEventEnd"))
         length = browser.js("stepper.active.trace.length")
-        steps, back = (browser.look("times", counts) for counts in (list(range(length)), list(range(length, 0, -1))))
+        steps, back = (browser.look("times", list(range(1, length, 7)), by) for by in (1, -1))
         print(f"N = 64, d = 64: loads in {min(loads):.0f} ms, a step takes {statistics.median(steps):.1f} ms, "
               f"one back {statistics.median(back):.1f} ms, {len(page) / 1e6:.1f} MB")
         self.assertLess(min(loads), 1000)

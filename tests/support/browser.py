@@ -2,6 +2,7 @@
 import shutil
 import sys
 import tempfile
+import unittest
 from pathlib import Path
 
 try:
@@ -20,10 +21,16 @@ WIDTH, HEIGHT = 1280, 720
 LOOK = (Path(__file__).resolve().parent / "look.js").read_text()
 
 
+def require_browser():
+    if not shutil.which("chromium") or not shutil.which("chromedriver"):
+        raise unittest.SkipTest("SKIPPED: pages are tested in chromium by chromedriver; install both")
+
+
 class Browser:
     """One Chromium for all pages: its start is the slow part."""
 
     def __init__(self):
+        require_browser()
         options = Options()
         options.binary_location = shutil.which("chromium")
         for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars", f"--window-size={WIDTH},{HEIGHT}"):

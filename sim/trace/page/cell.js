@@ -17,10 +17,6 @@ class CellPane {
         { cell: name.value ? { name: name.value, i: Number(row.value) || 0, j: Number(col.value) || 0 } : null });
     for (const input of [name, row, col]) input.onchange = choose;
     root.querySelector(".cell-none").onclick = () => this.view.choose({ cell: null });
-    root.querySelector(".cell-card").onclick = (e) => {
-      const to = e.target.closest("[data-step]");
-      if (to) this.view.jump(Number(to.dataset.step));
-    };
     this.table = root.querySelector(".as-table");
     this.table.ontoggle = () => this.view.draw();
   }
@@ -107,16 +103,20 @@ class CellPane {
         contains(step.cols ?? [0, 1], cell.j);
   }
 
-  /** The last step up to now of a kernel that changed the element. */
-  #kernelOrigin(cell) {
-    const { trace, batch, head, count, replay } = this.view, isTile = cell.tile !== undefined;
-    const which = isTile ? cell.tile : trace.tensors.findIndex((t) => t.name === cell.name);
-    const whole = isTile ? replay.at(count).tiles.get(which) : trace.tensors[which];
-    if (!whole) return null;
-    const nc = isTile ? whole.cols[1] - whole.cols[0] : whole.cols;
-    const element = (isTile ? 0 : trace.firstElement(whole, batch, head)) + cell.i * nc + cell.j;
-    const makes = ({ tile, tensor, first = 0, values }) =>
-        (isTile ? tile : tensor) === which && contains([first, first + values.length], element);
+  /** The last step up to now of a kernel that changed the element, of a tile or of the cell's tensors. */
+  #kernelOrigin({ name, tile, i, j }) {
+    const { trace, batch, head, count, replay } = this.view, elements = new Map();  // by tile or tensor
+    if (tile !== undefined) {
+      const [first, end] = replay.at(count).tiles.get(tile)?.cols ?? [0, 0];
+      elements.set(tile, i * (end - first) + j);
+    } else {
+      for (const [k, t] of trace.tensors.entries())
+        if (baseName(t.name) === name) elements.set(k, trace.firstElement(t, batch, head) + i * t.cols + j);
+    }
+    const makes = (change) => {
+      const element = elements.get(tile === undefined ? change.tensor : change.tile), first = change.first ?? 0;
+      return element !== undefined && contains([first, first + change.values.length], element);
+    };
     return trace.steps.slice(0, count).findLast((step) => step.changes?.some(makes)) ?? null;
   }
 

@@ -28,8 +28,7 @@ class Controls {
     byId("slider").onchange = (e) => app.moveTo(app.active, Number(e.target.value), true);
     byId("step").onchange = (e) => app.moveTo(app.active, Number(e.target.value), true);
     byId("chapter").onchange = (e) => app.moveTo(app.active, Number(e.target.value), true);
-    byId("row").onchange = (e) => app.active.choose(
-        { chosenRow: Math.max(0, Math.min(app.active.trace.problem.n_q - 1, Number(e.target.value) || 0)) });
+    byId("row").onchange = (e) => app.active.chooseRow(e.target.value);
     byId("head").onchange = (e) => this.#chooseHead(e.target.value);
     for (const tab of ["code", "row", "cell"]) on(`tab-${tab}`, () => app.setTab(tab));
     document.addEventListener("keydown", (e) => this.#onKey(e));
@@ -51,7 +50,7 @@ class Controls {
     byId("cut").hidden = !trace.cut;
     if (trace.cut)
       byId("cut").textContent =
-          `The trace is cut: ${grouped(trace.cut.steps)} of ${grouped(trace.cut.of)} steps. ${trace.cut.why}`;
+          `The trace is cut after ${grouped(trace.cut.steps)} of ${grouped(trace.cut.of)} steps: ${trace.cut.why}`;
     this.#drawChapters(trace, view);
     this.#drawHeads(trace, view);
     this.breakForm.draw(app.conditions, trace);
@@ -165,9 +164,7 @@ class Controls {
   }
 
   #actions() {
-    const { app } = this, view = app.active,
-                row = (by) =>
-                    view.choose({ chosenRow: Math.max(0, Math.min(view.trace.problem.n_q - 1, view.row + by)) });
+    const { app } = this, view = app.active;
     const end = () => app.moveTo(view, view.trace.length, true), start = () => app.moveTo(view, 0, true);
     return {
       " ": (way) => this.#step(way),
@@ -182,8 +179,8 @@ class Controls {
       Home: start,
       p: () => this.play(!this.timer),
       b: (way) => this.run(way),
-      ArrowUp: () => row(-1),
-      ArrowDown: () => row(1),
+      ArrowUp: () => view.chooseRow(view.row - 1),
+      ArrowDown: () => view.chooseRow(view.row + 1),
       t: () => app.turnTheme(),
       h: () => this.help.toggle(),
       "?": () => this.help.toggle(),

@@ -17,7 +17,7 @@ class Formulas {
     if (step.do !== "compute" || !step.values) return null;
     const statement = statementOf(this.trace, step);
     if (!statement) return null;
-    const scope = { step, live: this.#live(state, step), before: state.tiles.get(step.tile) };
+    const scope = { step, live: this.#live(state, step), before: state.tiles.get(step.tile), u: unitOf(this.trace) };
     try {
       const operand = this.#meaning(statement, scope);
       return operand && { statement: statement.text, sym: operand.sym, value: operand.at };
@@ -51,14 +51,8 @@ class Formulas {
   }
 
   #meaning(statement, scope) {
-    const call = statement.value.kind === "call" ? statement.value : null;
-    const special =
-        call && { apply: "applied",
-                  derivative: "derivative",
-                  dropout: "dropped",
-                  round: "rounded",
-                  dropped: "copied" }[call.method];
-    if (special) return this[special](scope, call);
+    const rule = statement.value.kind === "call" ? modifiers[statement.value.method] : undefined;
+    if (rule) return rule(this.trace, scope);
     if (statement.op === "call") return null;
     const value = this.#evaluate(statement.value, scope);
     return statement.op === "=" ? value : this.arithmetic.plus(this.#variable(statement.target, scope), value, 1);
@@ -142,113 +136,6 @@ class Formulas {
         break;
     }
     throw new Error(`no rule for ${node.method}`);
-  }
-
-  // ---- what the options do to a tile: statements that call for a rule
-
-  /** How many steps at this line have changed this tile before, in this execution of the line. */
-  #turn(step) {
-    let turn = 0;
-    for (let k = step.index - 1; k >= 0; --k) {
-      const earlier = this.trace.steps[k];
-      if (!earlier.at || this.trace.lineKey(earlier.at) !== this.trace.lineKey(step.at)) break;
-      if (earlier.tile === step.tile && earlier.do === "compute") ++turn;
-    }
-    return turn;
-  }
-
-  #eachOf(tile, f, sym) {
-    const x = tileOperand(tile, tile.name);
-    return new Operand(
-        {...x, at: (i, j) => f(x.at(i, j), i + tile.rows[0], j + tile.cols[0]), sym: (i, j) => sym(x.sym(i, j)) });
-  }
-
-  /** mask.apply: softcap, ALiBi, position, explicit mask, each if asked for. */
-  applied(scope) {
-    const { problem } = this.trace, { step, before } = scope, u = this.arithmetic.u;
-    const kinds = [
-      problem.softcap > 0 && "softcap", problem.alibi && "alibi",
-      !isTileFull(problem, step.rows, step.cols) && "position", problem.mask && "mask"
-    ].filter(Boolean);
-    const c = problem.softcap, slope = problem.alibi ? this.#slope(step) : 0;
-    const hidden = (s, isSeen, why) =>
-        term(isSeen ? s.v : -Infinity, 0, isSeen ? `${s.n}: ${why}` : `−∞: ${why}`, s.cells);
-    switch (kinds[this.#turn(step)]) {
-      case "softcap":
-        return this.#eachOf(before, (s) => {
-          const v = c * Math.tanh(s.v / c);
-          return term(v, 8 * u * Math.abs(v) + 2 * u * Math.abs(s.v), `${shown(c)}·tanh(${s.n}/${shown(c)})`, s.cells);
-        }, (s) => `c·tanh(${s}/c)`);
-      case "alibi":
-        return this.#eachOf(before, (s, i, j) => {
-          const distance = alibiDistance(problem, i, j), v = s.v - slope * distance;
-          return term(
-              v, u * (Math.abs(v) + Math.abs(slope * distance)), `${s.n} − ${shown(slope)}·${distance}`, s.cells,
-              false);
-        }, (s) => `${s} − slope·distance`);
-      case "position":
-        return this.#eachOf(before, (s, i, j) => {
-          const isSeen = seenByPosition(problem, i, j);
-          return hidden(s, isSeen, `query ${i} ${isSeen ? "sees" : "does not see"} key ${j}`);
-        }, (s) => `${s} where the query sees the key, else −∞`);
-      case "mask": {
-        const allowed = scope.live.get("mask");
-        return allowed && this.#eachOf(before, (s, i, j) => {
-          const k = (i - allowed.rows[0]) * (allowed.cols[1] - allowed.cols[0]) + j - allowed.cols[0],
-                isSeen = allowed.values[k] !== 0;
-          return hidden(s, isSeen, `the mask is ${shown(allowed.values[k])}`);
-        }, (s) => `${s} where the mask is not 0, else −∞`);
-      }
-    }
-    return null;
-  }
-
-  #slope(step) {
-    const slopes = this.trace.tensorNamed("slopes");
-    return slopes.initial[this.trace.firstElement(slopes, step.batch ?? 0, step.head ?? 0)];
-  }
-
-  /** mask.derivative: dS through the softcap. */
-  derivative({ step, live, before }) {
-    const { problem } = this.trace, c = problem.softcap, u = this.arithmetic.u, S = live.get("S");
-    const slope = problem.alibi ? this.#slope(step) : 0;
-    return this.#eachOf(before, (ds, i, j) => {
-      const k = (i - S.rows[0]) * (S.cols[1] - S.cols[0]) + j - S.cols[0], s = S.values[k];
-      const cells = [...ds.cells, { tile: S, i: i - S.rows[0], j: j - S.cols[0] }];
-      if (s === -Infinity) return term(0, 0, "0: the query does not see the key", cells);
-      const bias = slope * alibiDistance(problem, i, j), tanh = (s + bias) / c, v = ds.v * (1 - tanh * tanh);
-      const e = 8 * u * Math.abs(ds.v) * (1 + (Math.abs(s) + Math.abs(bias)) / c);
-      return term(v, e, `${bracketed(ds)}·(1 − ${bracketed(term(0, 0, shown(tanh)))}²)`, cells);
-    }, (s) => `${s}·(1 − tanh²)`);
-  }
-
-  /** dropout: entries go by their position, others grow. */
-  dropped({ step, before }) {
-    const { problem } = this.trace, p = problem.dropout, kept = 1 / (1 - p), seed = problem.dropout_seed ?? 0;
-    return this.#eachOf(before, (x, i, j) => {
-      const keeps = dropoutWord(seed, step.batch ?? 0, step.head ?? 0, i, j) >= p * 2 ** 32;
-      if (!keeps) return term(0, 0, "0: dropped", x.cells);
-      const v = x.v * kept;
-      return term(v, 4 * this.arithmetic.u * Math.abs(v), `${bracketed(x)}·${shown(kept)}`, x.cells);
-    }, (s) => `${s} / (1 − p) where kept, else 0`);
-  }
-
-  /** P.round: as the matrix unit takes it. */
-  rounded({ before }) {
-    const half = { fp16: 2 ** -11, bf16: 2 ** -8 }[this.trace.dtype] ?? 0;
-    return this.#eachOf(
-        before,
-        (x) => term(x.v, half * Math.abs(x.v) + (half && 2 ** -25), `${x.n} rounded to ${this.trace.dtype}`, x.cells),
-        (s) => `${s} rounded to ${this.trace.dtype}`);
-  }
-
-  /** dropped(P, …): P is rounded; with dropout copied, dropped and the copy rounded. */
-  copied(scope) {
-    const { step, live } = scope;
-    if (step.name === "P") return this.rounded(scope);
-    const turn = this.#turn(step);
-    if (turn === 0) return tileOperand(live.get("P"), "P");
-    return turn === 1 ? this.dropped(scope) : this.rounded(scope);
   }
 }
 

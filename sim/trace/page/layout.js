@@ -78,12 +78,12 @@ function startsOf(sizes, first, space) {
 
 /** The largest cells that fit: n along queries and keys, c along channels. */
 function cellSizes({ width, height, nk, channels, rows, channelRows, stripes }) {
-  const least = channels <= 16 ? 0.85 : 0.4;  // c of n
-  for (let n = 46; n > 0.5; n -= n > 6 ? 1 : 0.25) {
+  const least = channels <= 16 ? 0.85 : 0.4, smallest = 0.1;  // c of n; n
+  for (let n = 46; n > smallest; n -= n > 6 ? 1 : n > 1 ? 0.25 : 0.05) {
     const stripeWidth = Math.max(stripe.min, Math.min(stripe.max, n));
     const across = (width - 2 * nk * n - stripes * (stripeWidth + stripe.gap)) / channels;
     const c = Math.min(across, (height - rows * n) / channelRows, Math.max(n, 6));
-    if (c >= Math.min(n, Math.max(1, least * n))) return { n, c: c > 6 ? Math.floor(c) : c, stripeWidth };
+    if (c >= Math.min(n, Math.max(1, least * n)) && c > 0) return { n, c: c > 6 ? Math.floor(c) : c, stripeWidth };
   }
-  return { n: 0.5, c: 0.5, stripeWidth: stripe.min };
+  return { n: smallest, c: smallest, stripeWidth: stripe.min };
 }

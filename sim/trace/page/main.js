@@ -45,7 +45,7 @@ class App {
     if (isJump) this.#writeAddress("replaceState");
     this.active = view;
     this.notice("");
-    view.count = Math.max(0, Math.min(view.trace.length, Math.trunc(count) || 0));
+    view.count = clamp(count, view.trace.length);
     this.#follow(view);
     this.changed();
     if (isJump) this.#writeAddress("pushState");

@@ -38,6 +38,8 @@ function bytesShown(n) {
   return `${shown(n / 1024 / 1024, 3)} MiB`;
 }
 
+const clamp = (x, most) => Math.max(0, Math.min(most, Math.trunc(Number(x)) || 0));
+
 /** Half-open [a, b) as a–b−1. */
 const rangeShown = ([a, b]) => (b - a === 1 ? `${a}` : `${a}–${b - 1}`);
 

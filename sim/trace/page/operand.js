@@ -7,7 +7,7 @@
  */
 class Operand {
   constructor(fields) {
-    Object.assign(this, { scalar: false, array: false, diagonal: false, broadcast: false, factor: null }, fields);
+    Object.assign(this, { scalar: false, array: false, diagonal: false, factor: null }, fields);
   }
   with(fields) { return new Operand({...this, ...fields }); }
 }
@@ -106,8 +106,8 @@ class Arithmetic {
   inverse(a) {
     return this.map(a, (s) => {
       const v = 1 / s.v;
-      return term(v, this.rounded(2 * v, Math.abs(v * v) * s.e), `1/${bracketed(s)}`, s.cells);
-    }, (s) => `1/${bracketedSign(s)}`);
+      return term(v, this.rounded(2 * v, Math.abs(v * v) * s.e), `(1/${bracketed(s)})`, s.cells);
+    }, (s) => `(1/${bracketedSign(s)})`);
   }
 
   /** Over a row: sum or maximum. */

@@ -32,13 +32,20 @@ class Palette {
     };
   }
 
-  /** Monotone in brightness, so that it survives grey: dark blue −1, neutral 0, light orange +1. */
+  /** Monotone in brightness, so that it survives grey: dark blue −1, neutral 0, light orange +1. Writes r, g, b, a. */
+  paint(data, k, x, scale) {
+    const special = Number.isNaN(x) ? this.nan : x === -Infinity || isLowest(x) ? this.hidden : null;
+    const t = special || !(scale > 0) ? 0 : Math.max(-1, Math.min(1, x / scale)), s = Math.sqrt(Math.abs(t));
+    const from = special ?? this.zero, to = special ?? (t < 0 ? this.negative : this.positive);
+    for (let c = 0; c < 3; ++c) data[k + c] = from[c] + s * (to[c] - from[c]);
+    data[k + 3] = 255;
+  }
+
+  /** @returns [r, g, b] */
   ofValue(x, scale) {
-    if (Number.isNaN(x)) return this.nan;
-    if (x === -Infinity || isLowest(x)) return this.hidden;
-    const t = scale > 0 ? Math.max(-1, Math.min(1, x / scale)) : 0, to = t < 0 ? this.negative : this.positive;
-    const s = Math.sqrt(Math.abs(t));
-    return [0, 1, 2].map((k) => Math.round(this.zero[k] + s * (to[k] - this.zero[k])));
+    const color = new Uint8ClampedArray(4);
+    this.paint(color, 0, x, scale);
+    return [...color.subarray(0, 3)];
   }
 }
 
@@ -79,19 +86,17 @@ function prepared(canvas) {
 }
 
 /**
- * Cells [rows, cols] from (x, y) on, cw × ch each. colorOf(r, c) → [r, g, b] or null for an empty cell.
- * One pixel a cell, then enlarged: fast for any size.
+ * Cells [rows, cols] from (x, y) on, cw × ch each; valueOf(r, c) is undefined for an empty cell. One pixel a cell, then
+ * enlarged: fast for any size.
  */
 const scratch = document.createElement("canvas");
-function paintCells(g, { x, y, cw, ch, rows, cols }, colorOf) {
+function paintCells(g, { x, y, cw, ch, rows, cols }, valueOf, palette, scale) {
   if (rows === 0 || cols === 0) return;
   const image = new ImageData(cols, rows);
   for (let r = 0, k = 0; r < rows; ++r)
     for (let c = 0; c < cols; ++c, k += 4) {
-      const color = colorOf(r, c);
-      if (color)
-        (image.data[k] = color[0]), (image.data[k + 1] = color[1]), (image.data[k + 2] = color[2]),
-            (image.data[k + 3] = 255);
+      const v = valueOf(r, c);
+      if (v !== undefined) palette.paint(image.data, k, v, scale);
     }
   scratch.width = cols;
   scratch.height = rows;
@@ -101,7 +106,7 @@ function paintCells(g, { x, y, cw, ch, rows, cols }, colorOf) {
 }
 
 /** Numbers in cells that are large enough to hold them. */
-function paintNumbers(g, { x, y, cw, ch, rows, cols }, valueOf, colorOf) {
+function paintNumbers(g, { x, y, cw, ch, rows, cols }, valueOf, palette, scale) {
   if (cw < 26 || ch < 13) return;
   const digits = cw < 38 ? 2 : 3;
   g.font = `${Math.min(13, Math.floor(cw / 3), Math.floor(ch * 0.7))}px ${numberFont}`;
@@ -113,7 +118,7 @@ function paintNumbers(g, { x, y, cw, ch, rows, cols }, valueOf, colorOf) {
     for (let c = 0; c < cols; ++c) {
       const v = valueOf(r, c);
       if (v === undefined) continue;
-      const color = colorOf(r, c), text = isLowest(v) ? "low" : shown(v, digits),
+      const color = palette.ofValue(v, scale), text = isLowest(v) ? "low" : shown(v, digits),
             at = [x + (c + 0.5) * cw, y + (r + 0.5) * ch];
       g.strokeStyle = `rgb(${color})`;  // clears the hatch behind the digits
       g.strokeText(text, ...at, cw - 2);

@@ -29,7 +29,6 @@ function addressOf(app) {
 
 function restoreFromAddress(app) {
   const fields = new URLSearchParams(location.hash.slice(1));
-  const whole = (text, most) => Math.max(0, Math.min(most, Math.trunc(Number(text)) || 0));
   app.isLocked = fields.get("lock") !== "off";
   app.tab = fields.get("view") ?? "code";
   app.conditions = conditionsFrom(fields.get("break") ?? "");
@@ -37,13 +36,13 @@ function restoreFromAddress(app) {
   app.views.forEach((view, k) => {
     const get = (name) => fields.get(k ? `${name}2` : name);
     const { batch, heads, n_q: nq } = view.trace.problem;
-    view.count = whole(get("step"), view.trace.length);
-    view.chosenRow = get("row") === null ? null : whole(get("row"), Math.max(0, nq - 1));
+    view.count = clamp(get("step"), view.trace.length);
+    view.chosenRow = get("row") === null ? null : clamp(get("row"), Math.max(0, nq - 1));
     view.cell = cellFrom(get("cell"));
     const head = get("head")?.match(/^(\d+)\.(\d+)$/);
     view.followsHead = !head;
     if (k && app.isLocked && get("step") === null)
       view.count = partnerCount(app.views[0].trace, app.views[0].count, view.trace);
-    if (head) (view.batch = whole(head[1], batch - 1)), (view.head = whole(head[2], heads - 1));
+    if (head) (view.batch = clamp(head[1], batch - 1)), (view.head = clamp(head[2], heads - 1));
   });
 }

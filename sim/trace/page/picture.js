@@ -63,7 +63,7 @@ class Picture {
     const inSram = (this.tilesOfSlot.get(name) ?? []).find((t) => contains(t.rows, i) && contains(t.cols, j));
     return {
       sram: inSram && valueIn(inSram, i - inSram.rows[0], j - inSram.cols[0]),
-      hbm: this.#hbm(name)?.(i, j)?.value,
+      hbm: this.#hbm(name)?.value(i, j),
     };
   }
 
@@ -82,24 +82,25 @@ class Picture {
     return isOverKeys(tile.name) ? group(tile.head) === group(this.head) : tile.head === this.head;
   }
 
-  /** What the tensors of a slot hold, the accumulator's last: (i, j) → { value, isFinal }, undefined if unwritten. */
+  /** What the tensors of a slot hold, the accumulator's last: value(i, j), undefined if unwritten; isFinal(i, j). */
   #hbm(name) {
     const { trace, state, batch, head } = this;
-    const tensors =
-        trace.tensors.map((t, k) => ({ t, k })).filter(({ t }) => t.name === name || t.name === `${name}_acc`);
-    if (!tensors.length) return null;
-    tensors.sort((a, b) => a.t.name.length - b.t.name.length);
-    return (i, j) => {
-      for (const { t, k } of tensors) {
-        const element = trace.firstElement(t, batch, head) + i * t.cols + j;
-        if (state.tensors[k].written[element])
-          return {
-            value: state.tensors[k].values[element],
-            isFinal: t.name === name && trace.lastWrite[k][element] < state.count
-          };
-      }
-      return undefined;
+    const [own, sums] = [name, `${name}_acc`].map((n) => trace.tensors.findIndex((t) => t.name === n));
+    const layers = [own, sums].filter((k) => k >= 0).map((k) => {
+      const t = trace.tensors[k], first = trace.firstElement(t, batch, head);
+      return { k, at: (i, j) => first + i * t.cols + j, ...state.tensors[k] };
+    });
+    if (!layers.length) return null;
+    const top = (i, j) => layers.find(({ at, written }) => written[at(i, j)]);
+    const value = (i, j) => {
+      const layer = top(i, j);
+      return layer && layer.values[layer.at(i, j)];
     };
+    const isFinal = (i, j) => {
+      const layer = top(i, j);
+      return layer?.k === own && trace.lastWrite[own][layer.at(i, j)] < state.count;
+    };
+    return { value, isFinal };
   }
 
   #drawSlot(g, slot) {
@@ -109,23 +110,19 @@ class Picture {
     const inTile = (i, j) => tiles.find((t) => t.values && contains(t.rows, i) && contains(t.cols, j));
     const value = (r, c) => {
       const [i, j] = at(r, c), tile = inTile(i, j);
-      return tile ? valueIn(tile, i - tile.rows[0], j - tile.cols[0]) : hbm?.(i, j)?.value;
-    };
-    const color = (r, c) => {
-      const v = value(r, c);
-      return v === undefined ? null : palette.ofValue(v, scale);
+      return tile ? valueIn(tile, i - tile.rows[0], j - tile.cols[0]) : hbm?.value(i, j);
     };
     this.#drawLabel(g, slot);
     g.fillStyle = `rgb(${palette.empty})`;
     g.fillRect(slot.x, slot.y, slot.w, slot.h);
     g.fillStyle = palette.hatches.empty;
     g.fillRect(slot.x, slot.y, slot.w, slot.h);
-    if (!hbm || slot.name.length < 3) this.#drawGone(g, slot, hbm);
-    paintCells(g, slot, color);
+    this.#drawGone(g, slot, hbm);
+    paintCells(g, slot, value, palette, scale);
     paintGrid(g, slot, palette.line);
     this.#drawStale(g, slot, hbm, inTile, at);
     if (isOverBoth(slot.name)) this.#drawMasked(g, slot);
-    paintNumbers(g, slot, value, color);
+    paintNumbers(g, slot, value, palette, scale);
     g.strokeStyle = palette.line;
     g.lineWidth = 1;
     g.strokeRect(slot.x - 0.5, slot.y - 0.5, slot.w + 1, slot.h + 1);
@@ -148,7 +145,7 @@ class Picture {
   #drawGone(g, slot, hbm) {
     for (const part of this.state.gone.values()) {
       if (part.name !== slot.name || part.batch !== this.batch || part.head !== this.head) continue;
-      if (hbm?.(part.rows[0], part.cols[0])) continue;
+      if (hbm?.value(part.rows[0], part.cols[0]) !== undefined) continue;
       const box = this.#box(slot, part.rows, part.cols);
       g.fillStyle = this.palette.hatches.gone;
       g.fillRect(box.x, box.y, box.w, box.h);
@@ -157,11 +154,11 @@ class Picture {
 
   /** HBM that will be written again. */
   #drawStale(g, slot, hbm, inTile, at) {
-    if (!hbm) return;
+    if (!hbm || this.#isInput(slot.name)) return;
     g.fillStyle = this.palette.hatches.stale;
     forEachRun(slot, (r, c) => {
       const [i, j] = at(r, c);
-      return !inTile(i, j) && hbm(i, j)?.isFinal === false && !this.#isInput(slot.name);
+      return !inTile(i, j) && hbm.value(i, j) !== undefined && !hbm.isFinal(i, j);
     }, (r, from, to) => g.fillRect(slot.x + from * slot.cw, slot.y + r * slot.ch, (to - from) * slot.cw, slot.ch));
   }
 
@@ -192,8 +189,7 @@ class Picture {
     const { step, palette, trace } = this;
     if (!step || !step.rows || trace.isKernel) return this.#drawChanges(g);
     const slot = this.#slotOf(trace.subject(step));
-    const reads = { color: palette.read, width: 2.5, letter: "R", paper: palette.paper };
-    const writes = { color: palette.write, width: 2.5, dash: [6, 3], letter: "W", paper: palette.paper };
+    const reads = { color: palette.read, width: 2.5, letter: "R", paper: palette.paper }, writes = written(palette);
     if (step.do === "compute" || step.do === "fill") {
       for (const tile of this.operands ?? []) {
         const from = this.#slotOf(tile.name);
@@ -213,9 +209,7 @@ class Picture {
       const first = (change.first ?? 0) - this.trace.firstElement(t, this.batch, this.head);
       if (!slot || first < 0 || first >= t.rows * t.cols) continue;
       const rows = [Math.floor(first / t.cols), Math.ceil((first + change.values.length) / t.cols)];
-      paintFrame(
-          g, this.#box(slot, rows, [0, t.cols]),
-          { color: this.palette.write, width: 2.5, dash: [6, 3], letter: "W", paper: this.palette.paper });
+      paintFrame(g, this.#box(slot, rows, [0, t.cols]), written(this.palette));
     }
   }
 
@@ -256,6 +250,9 @@ class Picture {
     if (this.cell) paint(this.cell, {...pick, width: 2.5 });
   }
 }
+
+/** The frame of what is written now. */
+const written = (palette) => ({ color: palette.write, width: 2.5, dash: [6, 3], letter: "W", paper: palette.paper });
 
 /** Calls f(r, from, to) for each stretch of a row whose cells are all so. */
 function forEachRun({ rows, cols }, isSo, f) {

@@ -47,20 +47,16 @@ function flowed(tiles, width, cell) {
 
 function drawShelved(g, box, { palette, step, trace }) {
   const { tile } = box, scale = trace.scale[baseName(tile.name)] ?? 0;
-  const color = (r, c) => {
-    const v = valueIn(tile, r, c);
-    return v === undefined ? null : palette.ofValue(v, scale);
-  };
   g.font = labelFont;
   g.fillStyle = palette.ink;
   g.fillText(box.name, box.x, box.y - 3);
   g.fillStyle = palette.hatches.empty;
   g.fillRect(box.x, box.y, box.w, box.h);
-  paintCells(g, box, color);
+  paintCells(g, box, (r, c) => valueIn(tile, r, c), palette, scale);
   paintGrid(g, box, palette.line);
   const changes = step?.changes?.some((c) => c.tile === tile.id);
   paintFrame(
       g, box,
-      changes ? { color: palette.write, width: 2.5, dash: [6, 3], letter: "W", paper: palette.paper } :
+      changes ? written(palette) :
                 { color: palette.ink, width: 1 });
 }

@@ -21,6 +21,7 @@ class Trace {
       if (step.values) step.values = decodedAll(step.values, json.dtype);
       for (const change of step.changes ?? []) change.values = decodedAll(change.values, json.dtype);
     });
+    this.#settleHeads();
     this.stepsOfLine = this.#findLines();
     this.lastWrite = this.#findLastWrites();
     this.scale = this.#findScales();
@@ -76,6 +77,18 @@ class Trace {
   #isBackward(chapter) {
     const at = this.steps.slice(chapter.first).find((s) => s.at)?.at;
     return at !== undefined && /backward[.]\w+$/.test(this.files[at[0]].path);
+  }
+
+  /** A launch with a worker for each KV head names that head: here it is the first query head of its group. */
+  #settleHeads() {
+    const { heads, kv_heads: kvHeads } = this.problem, group = heads / kvHeads;
+    this.steps.forEach((step, k) => {
+      const tensor = this.tensors[step.tensor];
+      if (step.first === undefined || tensor.heads !== kvHeads) return;
+      const kvHead = Math.floor(step.first / (tensor.rows * tensor.cols)) % kvHeads;
+      if (Math.floor(step.head / group) === kvHead) return;
+      for (let same = k; this.steps[same]?.tile === step.tile; --same) this.steps[same].head = kvHead * group;
+    });
   }
 
   #findLines() {

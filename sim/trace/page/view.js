@@ -3,19 +3,8 @@
 class View {
   /** @param app is told of jumps and of what is chosen */
   constructor(app, trace, root, index) {
-    Object.assign(this, {
-      app,
-      trace,
-      root,
-      index,
-      count: 0,
-      chosenRow: null,
-      cell: null,
-      followsHead: true,
-      batch: 0,
-      head: 0,
-      sources: []
-    });
+    Object.assign(this, { app, trace, root, count: 0, chosenRow: null, cell: null });
+    Object.assign(this, { followsHead: true, batch: 0, head: 0 });
     this.replay = new Replay(trace);
     trace.peak = this.replay.at(trace.length).counts.peak;  // and saves states on the way, for jumps
     this.past = new Replay(trace, this.replay.saved);
@@ -31,20 +20,24 @@ class View {
       <div class="counters" role="region" aria-label="Counters" tabindex="0"></div></div>
       <div class="right"><div class="code" id="code-${index}"></div>
       <div class="cell-pane" role="region" aria-label="How a cell is computed" tabindex="0"></div></div>`;
-    const pane = (name) => root.querySelector(`.${name}`);
+    this.#fillPanes();
+    root.addEventListener("pointerdown", () => app.activate(this), true);
+    root.addEventListener("focusin", () => app.activate(this));
+  }
+
+  #fillPanes() {
+    const { app, trace } = this, pane = (name) => this.root.querySelector(`.${name}`);
     this.picture = new Picture(trace, pane("picture"));
     this.code = new CodePane(trace, pane("code"), (file, line, isBack) => app.toLine(this, file, line, isBack));
     this.rowPane = new RowPane(this, pane("row-pane"));
     this.cellPane = new CellPane(this, pane("cell-pane"));
     this.lanes = trace.isKernel ? new Lanes(this, pane("lanes-pane")) : null;
     this.counters = pane("counters");
-    pane("row-pane").onclick = (e) => {
+    pane("picture").onclick = (e) => this.#click(e);
+    this.root.addEventListener("click", (e) => {
       const to = e.target.closest("[data-step]");
       if (to) this.jump(Number(to.dataset.step));
-    };
-    pane("picture").onclick = (e) => this.#click(e);
-    root.addEventListener("pointerdown", () => app.activate(this), true);
-    root.addEventListener("focusin", () => app.activate(this));
+    });
   }
 
   get step() { return this.count > 0 ? this.trace.steps[this.count - 1] : null; }
@@ -63,10 +56,12 @@ class View {
 
   choose(what) {
     Object.assign(this, what);
-    if (what.cell && /^(Q|O|S|P|dQ|dO|dS|dP|m|l|LSE|D)$/.test(what.cell.name) && what.cell.tile === undefined)
-      this.chosenRow = what.cell.i;
+    const { cell } = what;
+    if (cell && cell.tile === undefined && !isOverKeys(cell.name)) this.chosenRow = cell.i;
     this.app.changed();
   }
+
+  chooseRow(row) { this.choose({ chosenRow: clamp(row, Math.max(0, this.trace.problem.n_q - 1)) }); }
 
   draw() {
     const { trace, step } = this;
@@ -74,19 +69,10 @@ class View {
     const state = this.replay.at(this.count);
     const operands = step && !trace.isKernel ? this.formulas.operandsOf(step) : [];
     const visit = this.count > 0 ? trace.visits[trace.visitOf[this.count - 1]] : null;
-    const now = {
-      step,
-      operands,
-      visit,
-      batch: this.batch,
-      head: this.head,
-      row: this.row,
-      cell: this.cell,
-      palette: this.app.palette
-    };
+    const { batch, head, row, cell } = this, { palette } = this.app;
     drawCounters(this.counters, trace, state);
     this.#fitPicture();
-    this.picture.prepare(state, now);
+    this.picture.prepare(state, { step, operands, visit, batch, head, row, cell, palette });
     this.picture.draw(this.cellPane.draw(state, this.picture));
     this.picture.canvas.setAttribute("aria-label", this.#pictureInWords(state));
     this.code.draw(state, step);
@@ -100,8 +86,8 @@ class View {
    * bands: then the row goes to the other column.
    */
   #fitPicture() {
-    const [left, right] = this.root.querySelectorAll(".left, .right"), pane = this.picture.canvas.parentElement,
-                 row = this.rowPane.root;
+    const [left, right] = this.root.querySelectorAll(".left, .right");
+    const pane = this.picture.canvas.parentElement, row = this.rowPane.root;
     if (this.app.views.length > 1) return (pane.style.flex = "");
     const isTall = !!this.lanes || this.trace.isBackwardAt(this.count), home = isTall ? right : left;
     if (row.parentElement !== home) home.insertBefore(row, home.lastElementChild);
