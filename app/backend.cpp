@@ -134,6 +134,7 @@ cuda::Kernels open_kernels(const RunOptions& typed, const Stage& stage, Backend 
   if (!typed.completion.empty()) config.completion = parse_completion(typed.completion);
   config.seed = typed.vgpu_seed.value_or(config.seed);
   config.timeline = typed.timeline;
+  config.accesses = typed.accesses;
   cuda::Kernels kernels = cuda::find_kernels(stage, backend, typed.backward);
   open_virtual_gpu(kernels, config);
   return kernels;

@@ -16,7 +16,7 @@ namespace {
 std::vector<trace::DeviceTensor> tensors_on(const cuda::OnDevice& memory, const Shape& shape) {
   std::vector<trace::DeviceTensor> all;
   for (const cuda::Tensor& t : cuda::tensors(shape))
-    if (const void* at = memory.find(t.info.name)) all.push_back({t.info, at});
+    if (const void* at = memory.find(t.info.name)) all.push_back({t.info, static_cast<const std::byte*>(at)});
   return all;
 }
 

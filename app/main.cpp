@@ -27,7 +27,6 @@ struct Waiting {
 
 constexpr Waiting waiting[] = {
     {"verify", "agreement table over dtypes, sizes and backends", "the agreement tables"},
-    {"pages", "builds the site", "the site"},
 };
 
 void add_waiting(CLI::App& program, const Waiting& command) {
@@ -67,6 +66,7 @@ void add_commands(CLI::App& program, int& status) {
   add_bench(program, status);
   for (CLI::App* command : program.get_subcommands({})) command->group("Commands");
   add_launchers(program, "notebooks", "[--run] opens the C++ notebooks, or runs them all");
+  add_launchers(program, "pages", "builds the site and prints the path of its first page");
   add_launchers(program, "test", "[--quick | --deep] builds and runs the tests");
   for (const Waiting& command : waiting) add_waiting(program, command);
 }

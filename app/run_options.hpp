@@ -33,6 +33,7 @@ struct RunOptions {
   std::optional<Index> device;
   bool check = false;     ///< not the problem's, but it takes memory
   bool timeline = false;  ///< the virtual GPU keeps one, for a trace
+  bool accesses = false;  ///< and each lane's accesses, for steps
 };
 
 /// Adds STAGE and the options to `command`; those of later stages too, which are refused by name when used.

@@ -141,6 +141,7 @@ std::string summary(const Json& document) {
 void step(const StepCommand& c, const std::string& command) {
   require_steppable(c);
   RunOptions typed = c.problem;
+  typed.timeline = typed.accesses = typed.on == "vgpu";
   take_small_defaults(typed);
   std::vector<Json> traces{record(for_stage(typed, typed.stage), command)};
   if (!c.beside.empty()) traces.push_back(record(for_stage(typed, c.beside), command));

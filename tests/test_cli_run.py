@@ -16,8 +16,8 @@ sys.dont_write_bytecode = True  # the sources stay as they are
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
 from command_line import APP, ROOT, CommandLine, attention, drawn, load, npy_bytes, save  # noqa: E402
 
-COMMANDS = ["tour", "run", "why", "diff", "theorem2", "probe", "trace", "bench", "notebooks", "test"]
-WAITING = ["step", "verify", "pages"]
+COMMANDS = ["tour", "run", "why", "diff", "theorem2", "probe", "trace", "bench", "notebooks", "pages", "test"]
+WAITING = ["step", "verify"]
 STAGES = ["01", "02", "03", "04"]
 
 
@@ -31,6 +31,7 @@ class Refusals(CommandLine):
             self.refused([command, "03", "--out", "x.html"], command, "waits for")
         self.refused(["test", "--quick"], "./flashsteps test")
         self.refused(["notebooks"], "./flashsteps notebooks")
+        self.refused(["pages"], "./flashsteps pages")
 
     def test_arguments(self):
         self.refused(["run"], "STAGE")

@@ -9,6 +9,7 @@ namespace flash::cuda {
 struct Module;
 struct Problem;
 
+/// Where kernels run and their arrays lie: a GPU or the virtual one.
 class Device {
  public:
   virtual ~Device() = default;

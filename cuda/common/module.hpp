@@ -11,6 +11,7 @@ struct TileShape {
   int Br, Bc;
 };
 
+/// One kernel file's shared object: what it names itself, takes and launches.
 struct Module {
   const char* name;                ///< "03_online_softmax/forward"
   int arch;                        ///< that it is written for: 75 is sm_75

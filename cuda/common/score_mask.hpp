@@ -23,6 +23,7 @@ __device__ __forceinline__ float exp(float x) {
 /// 1/l. A row's maximum contributes e⁰, so l >= 1; a row that sees no key has l = 0, and its zeros stay zeros.
 __device__ __forceinline__ float inverse_of_sum(float l) { return 1 / fmaxf(l, 1); }
 
+/// What happens to a tile of scores between the product and the softmax, on the device.
 class ScoreMask {
  public:
   /// `slope`: where the head's ALiBi slope is when the mask is applied; not read without ALiBi. Tiles are Br × Bc.

@@ -14,6 +14,7 @@ struct Watched {
   std::vector<gpu::Report> reports;
 };
 
+/// The virtual GPU as a device.
 class VirtualDevice final : public Device {
  public:
   /// `host_bytes`: memory of this computer that it may take.

@@ -46,6 +46,7 @@ class Tiles {
 /// All tiles of an axis.
 __device__ __forceinline__ Tiles tiles(i64 length, int block) { return {0, length, block}; }
 
+/// Which tiles of S some query sees, on the device.
 class VisibleTiles {
  public:
   __device__ __forceinline__ VisibleTiles(const Problem& p, int Br, int Bc) : sees_(p.sees), Br_(Br), Bc_(Bc) {}

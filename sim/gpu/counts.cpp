@@ -62,6 +62,12 @@ void global_instruction(const Together& lanes) {
   line.least_sectors += least;
 }
 
+/// Those of the slice that was shown last.
+void keep_accesses(const Together& lanes) {
+  Timeline& t = machine->timeline;
+  for (const Access* a : lanes) t.accesses.push_back({t.slices.size() - 1, a->address, a->bytes, a->shared, a->moves});
+}
+
 }  // namespace
 
 void count_wavefronts(Pc pc, unsigned wavefronts, unsigned least) {
@@ -77,11 +83,10 @@ void count_instruction(const char* name) {
   if (machine->config.counts) ++machine->counts.instructions[name];
 }
 
-void look_at_log(Warp& warp) {
+void look_at_log(Warp& warp, bool waits) {
   if (!machine->config.counts) return;
   std::array<std::size_t, 32> next{};
   static thread_local Together together;
-  Pc from_global = nullptr;
   for (;;) {
     together.clear();
     for (unsigned l = 0; l < 32; ++l) {
@@ -96,12 +101,14 @@ void look_at_log(Warp& warp) {
       memory_event(warp, "shared memory", together[0]->pc, cost::shared_access);
     } else {
       global_instruction(together);
-      memory_event(warp, "global memory", from_global = together[0]->pc, cost::global_access);
+      memory_event(warp, "global memory", warp.in_flight = together[0]->pc, cost::global_access);
     }
+    if (machine->config.accesses) keep_accesses(together);
   }
   for (Thread* lane : warp.lanes)
     if (lane) lane->log.clear();
-  if (from_global) memory_event(warp, "global memory", from_global, cost::global_latency);
+  if (waits && warp.in_flight)
+    memory_event(warp, "global memory", std::exchange(warp.in_flight, nullptr), cost::global_latency);
 }
 
 }  // namespace flash::gpu

@@ -104,8 +104,7 @@ Words words_of(const siginfo_t& info, Pc pc) {
   switch (info.si_signo) {
     case SIGFPE:
       return {"fault", "integer division by zero", "a GPU goes on with some number: look at the divisor first"};
-    case SIGABRT:
-      return {"fault", "abort", "abort(), or a library's check; what it says is on standard error"};
+    case SIGABRT: return {"fault", "abort", "abort(), or a library's check; what it says is on standard error"};
     case SIGILL: return {"fault", "trap", "__builtin_trap(), or a jump to what is no code"};
     default: return words_of_access(info, pc);
   }

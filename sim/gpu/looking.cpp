@@ -21,7 +21,7 @@ std::size_t bytes_of(NumberKind number) { return number == NumberKind::f16 ? 2 :
 
 Matrix empty(const std::string& name, int row0, int col0, int rows, int cols) {
   const auto size = static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols);
-  return {name, row0, col0, rows, cols, std::vector<double>(size), std::vector<bool>(size)};
+  return {name, row0, col0, rows, cols, std::vector<double>(size), std::vector<bool>(size), {}};
 }
 
 /// Of the CTA of the last event; null where no kernel is stopped.
@@ -91,6 +91,7 @@ std::optional<Matrix> Machine::shared_matrix(const std::string& name) const {
       const auto at = named->begin + static_cast<std::size_t>(layout.offset(i, j));
       const auto element = static_cast<std::size_t>(i) * layout.cols + j;
       matrix.values[element] = number_at(cta.smem + at, layout.number);
+      matrix.places.push_back(at);
       matrix.known[element] = cta.shadow.initialised(at, bytes_of(layout.number));
     }
   return matrix;
@@ -113,6 +114,14 @@ std::optional<Matrix> Machine::registers(int warp, const std::string& name) cons
     matrix.known[element] = true;
   });
   return matrix;
+}
+
+std::vector<LaneAccess> Machine::accesses_ahead() const {
+  std::vector<LaneAccess> all;
+  if (const Cta* cta = stopped_cta(*parts_))
+    for (const Thread& thread : cta->threads)
+      for (const Access& a : thread.log) all.push_back({0, a.address, a.bytes, a.shared, a.moves});
+  return all;
 }
 
 std::vector<std::string> Machine::shared_names() const {

@@ -21,6 +21,7 @@ namespace flash::gpu {
 /// When the effect of an asynchronous instruction becomes visible.
 enum class Completion { early, late, random };
 
+/// The GPU that is simulated, and how.
 struct Config {
   int arch = 75;  ///< sm_75: what it has and what it refuses
   int sms = 4;    ///< they bound how many CTAs are resident
@@ -29,6 +30,7 @@ struct Config {
   bool checks = true;      ///< races, uninitialised reads
   bool counts = true;      ///< bytes, sectors, bank conflicts
   bool timeline = false;
+  bool accesses = false;  ///< the timeline keeps each lane's accesses, too
   std::size_t most_reports = 8;
   std::size_t stack_bytes = 256 * 1024;  ///< of a thread: its local memory
   double most_seconds_alone = 20;        ///< [s of processor time] a thread may run without meeting anyone; 0: any time
@@ -50,6 +52,7 @@ enum EventKind : unsigned {
   at_anything = 31,
 };
 
+/// What a stepper stops at.
 struct Event {
   EventKind kind = at_instruction;
   std::string name;   ///< "mma.sync.aligned.m16n8k8.f16", or the mark's
@@ -72,6 +75,7 @@ struct LineCounts {
   std::uint64_t sectors = 0, least_sectors = 0;  ///< of 32 bytes
 };
 
+/// What a launch did, by all its threads.
 struct Counts {
   std::map<std::string, TensorBytes> tensors;
   std::uint64_t smem_read = 0, smem_written = 0;       ///< [bytes]
@@ -86,6 +90,7 @@ struct Counts {
 enum class Contents { given, undefined };
 
 struct Timeline;  ///< sim/gpu/timeline.hpp
+struct LaneAccess;
 
 class FLASH_GPU_API Machine {
  public:
@@ -133,6 +138,8 @@ class FLASH_GPU_API Machine {
   std::string state() const;
   /// So far; needs Config::timeline. The last slice of a stop is its event's.
   const Timeline& timeline() const;
+  /// What threads of the CTA of the last event accessed since their warp's last slice.
+  std::vector<LaneAccess> accesses_ahead() const;
   /// Chrome trace (JSON) of the nominal timeline; needs Config::timeline.
   std::string trace() const;
 

@@ -32,7 +32,8 @@ struct Matrix {
   std::string name;
   int row0 = 0, col0 = 0, rows = 0, cols = 0;
   std::vector<double> values;
-  std::vector<bool> known;  ///< written (shared memory), held by some lane of the warp (registers)
+  std::vector<bool> known;          ///< written (shared memory), held by some lane of the warp (registers)
+  std::vector<std::size_t> places;  ///< in the CTA's shared memory [bytes]; none for registers
   double operator()(int i, int j) const { return values[static_cast<std::size_t>(i) * cols + j]; }
 };
 

@@ -236,7 +236,10 @@ void access(const void* p, std::size_t bytes, Way way, Pc pc, const char* doing,
     return access_elsewhere(t, p, bytes, way, pc, doing);
   }
   if (machine->config.counts) {
-    t.log.push_back({pc, static_cast<const std::byte*>(p), static_cast<std::uint32_t>(bytes), shared});
+    t.log.push_back({pc, static_cast<const std::byte*>(p), static_cast<std::uint32_t>(bytes), shared,
+                     way == Way::atomic ? Moves::both
+                     : writes(way)      ? Moves::write
+                                        : Moves::read});
     if (t.log.size() >= longest_log) shorten_log();
   }
 }

@@ -145,7 +145,9 @@ void poll(const void* location, Pc pc, const char* doing);
 void pass_knowledge(const void* location, bool writes, bool reads);
 
 // ---- counts.cpp
-void look_at_log(Warp& warp);  ///< banks and sectors of what its lanes accessed since the last look
+/// Banks and sectors of what its lanes accessed since the last look. `waits`: until what comes from global memory is
+/// there.
+void look_at_log(Warp& warp, bool waits = true);
 void count_wavefronts(Pc pc, unsigned wavefronts, unsigned least);
 void count_instruction(const char* name);
 

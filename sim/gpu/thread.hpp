@@ -13,6 +13,7 @@
 #include "sim/gpu/fiber.hpp"
 #include "sim/gpu/instructions.hpp"
 #include "sim/gpu/shadow.hpp"
+#include "sim/gpu/timeline.hpp"
 
 namespace flash::gpu {
 
@@ -30,6 +31,7 @@ struct Access {
   const std::byte* address;
   std::uint32_t bytes;
   bool shared;
+  Moves moves;
 };
 
 /// A thread's local array that can be looked at by name.
@@ -104,6 +106,7 @@ struct Warp {
   std::uint32_t ready = 0;    ///< lanes that can run
   std::vector<Meeting> meetings;
   std::uint64_t time = 0;         ///< nominal cycles
+  Pc in_flight = nullptr;         ///< the last access of global memory that it has not waited for
   std::map<Pc, unsigned> passes;  ///< the most of any lane
   std::vector<Mark> marks;        ///< the last of each name; one of an outer loop ends those within
 };

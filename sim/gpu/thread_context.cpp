@@ -54,6 +54,7 @@ void mark(const char* name, int value) {
   auto& marks = current->warp->marks;
   marks.erase(std::ranges::find(marks, name, &Mark::name), marks.end());
   marks.push_back({name, value});
+  look_at_log(*current->warp, false);  // what came before the mark is shown before it
   event(at_mark, name, pc, value);
   wake_mates(pc);
 }

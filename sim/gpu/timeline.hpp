@@ -27,6 +27,17 @@ struct Slice {
   bool is_mark = false;
 };
 
+enum class Moves : std::uint8_t { read, write, both };  ///< both: an atomic
+
+/// One lane's access to shared or global memory.
+struct LaneAccess {
+  std::size_t slice;  ///< in which it is shown; of one that is not shown yet: none
+  const std::byte* address;
+  std::uint32_t bytes;
+  bool shared;
+  Moves moves;
+};
+
 struct Track {
   std::string kernel;
   uint3 cta{};
@@ -37,6 +48,7 @@ struct Track {
 
 struct Timeline {
   std::vector<Slice> slices;
+  std::vector<LaneAccess> accesses;    ///< in the order of their slices; needs Config::accesses
   std::vector<Track> tracks;           ///< by CTA serial − 1
   std::vector<std::uint64_t> sm_free;  ///< when each SM's slot is free again
   std::uint64_t launch_begin = 0;

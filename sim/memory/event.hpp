@@ -26,6 +26,7 @@ struct Values {
 /// `take` and `give_back`: room in SRAM; `fill`: one value in all elements.
 enum class EventKind { take, give_back, fill, load, store, accumulate, compute };
 
+/// One thing that a worker did.
 struct Event {
   EventKind kind = EventKind::compute;
   const char* name = "";  ///< of the tensor, or of the tile

@@ -50,6 +50,7 @@ struct SramPeak {
 
 class Tally;
 
+/// What a run moved and computed; a sum over its workers.
 class Ledger {
  public:
   /// Elements by tensor of one kind of access.
@@ -80,6 +81,7 @@ class Ledger {
   std::map<std::string, TensorInfo> extra_;
 };
 
+/// One worker's counter: cheap to add to, read only when it is added to a ledger.
 class Tally {
  public:
   void count(const TensorInfo& tensor, Access access, Index elements, const std::source_location& where);

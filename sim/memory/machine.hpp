@@ -7,6 +7,7 @@
 
 namespace flash::sim {
 
+/// The machine that is simulated, and how.
 struct MachineConfig {
   Index sram_bytes = 64 * 1024;  ///< of each worker
   Budget budget = Budget::paper;
@@ -36,6 +37,7 @@ class MachineBase {
   Observer observer_;
 };
 
+/// The machine that a stage is given.
 template <class Real>
 class Machine : public MachineBase {
  public:

@@ -19,6 +19,7 @@ struct CapacityError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The room of one worker: tiles take it and give it back.
 class Sram {
  public:
   Sram(Index capacity_bytes, Budget budget, bool with_storage)

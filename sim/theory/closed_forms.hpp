@@ -35,6 +35,7 @@ Index element_bytes(std::string_view tensor, Format dtype);
 /// Bytes of the traffic; a read-modify-write counts twice.
 Index bytes(const Traffic& traffic, Format dtype);
 
+/// A law: the formula, and the traffic that it gives for one problem.
 struct ClosedForm {
   std::string text;  ///< elements() as a formula: "3Nd + 2N + Tc·N(3d+4)"
   Traffic traffic;   ///< summed over batch and heads

@@ -53,6 +53,7 @@ struct ScheduleResult {
   bool ok() const { return exact && coefficients == law && outside_sandwich == 0 && exponents_ok(); }
 };
 
+/// Where one schedule begins to move less than another.
 struct Crossover {
   Index N = 0, d = 0, M = 0;    ///< M: the smallest from 4d on where `first` moves fewer elements; 0: nowhere up to Nd
   Index first = 0, second = 0;  ///< elements at M

@@ -10,17 +10,8 @@
 namespace flash::trace {
 namespace {
 
-/// Unchanged numbers between two changed ones that are told again rather than beginning anew.
-constexpr std::size_t most_between = 8;
-
-std::vector<std::byte> copy_of(const DeviceTensor& t) {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(t.info.elements() * bytes_per_element(t.info.format)));
-  std::memcpy(bytes.data(), t.memory, bytes.size());
-  return bytes;
-}
-
-double element(const std::vector<std::byte>& bytes, std::size_t n, Format format) {
-  const auto as = [&](auto x) { return std::memcpy(&x, &bytes[n * sizeof x], sizeof x), x; };
+double element(const std::byte* at, Format format) {
+  const auto as = [&](auto x) { return std::memcpy(&x, at, sizeof x), x; };
   return is_16_bit(format) ? gpu::from_f16(as(std::uint16_t())) : as(float());
 }
 
@@ -30,8 +21,7 @@ void add_changes(Json& changes, const Json& of, std::size_t size, Changed change
   for (std::size_t begin = 0; begin < size; ++begin) {
     if (!changed(begin)) continue;
     std::size_t end = begin + 1;
-    for (std::size_t n = end; n < size && n <= end + most_between; ++n)
-      if (changed(n)) end = n + 1;
+    while (end < size && changed(end)) ++end;
     Json change = of;
     change["first"] = begin;
     Json& values = change["values"] = Json::array();
@@ -39,6 +29,32 @@ void add_changes(Json& changes, const Json& of, std::size_t size, Changed change
     changes.push_back(std::move(change));
   }
 }
+
+/// Bytes that accesses wrote: of shared memory, and of tensors by their number. Empty: none.
+struct Written {
+  const std::vector<DeviceTensor>& tensors;
+  std::span<const std::byte> memory;
+  std::vector<bool> shared;
+  std::map<std::size_t, std::vector<bool>> global;
+
+  Written(const std::vector<DeviceTensor>& tensors, std::span<const std::byte> memory)
+      : tensors(tensors), memory(memory) {}
+
+  void add(const gpu::LaneAccess& access) {
+    if (access.moves == gpu::Moves::read) return;
+    if (access.shared) return mark(shared, memory.size(), access, memory.data());
+    for (std::size_t n = 0; n < tensors.size(); ++n)
+      if (access.address >= tensors[n].memory && access.address < tensors[n].memory + tensors[n].bytes())
+        mark(global[n], tensors[n].bytes(), access, tensors[n].memory);
+  }
+
+ private:
+  static void mark(std::vector<bool>& bytes, std::size_t size, const gpu::LaneAccess& access, const std::byte* begin) {
+    bytes.resize(size);
+    const auto at = static_cast<std::size_t>(access.address - begin);
+    for (std::size_t n = at; n < at + access.bytes && n < size; ++n) bytes[n] = true;
+  }
+};
 
 const char* kind_of(const gpu::Slice& slice) {
   const std::string_view name = slice.name;
@@ -62,10 +78,12 @@ std::pair<std::string, unsigned> file_and_line(const std::string& where) {
 KernelRecorder::KernelRecorder(gpu::Machine& machine, std::vector<DeviceTensor> tensors, Contents inputs)
     : machine_(machine), tensors_(std::move(tensors)), recording_(std::move(inputs)) {
   for (const DeviceTensor& t : tensors_) {
-    contents_.push_back(copy_of(t));
+    contents_.push_back({t.memory, t.memory + t.bytes()});
     recording_.tensor(t.info);
   }
 }
+
+// ---- running
 
 void KernelRecorder::record() {
   while (numbers_ <= most_numbers) {
@@ -75,15 +93,17 @@ void KernelRecorder::record() {
   }
   machine_.run();  // what the trace has no room for is only counted
   found_.resize(machine_.timeline().slices.size());
-  if (!found_.empty() && numbers_ <= most_numbers) look_at_tensors(found_.back());
+  if (numbers_ <= most_numbers) look_at_accesses();  // after the last event
   add_steps();
 }
 
 /// What the kernel before had in shared memory and registers is gone.
 void KernelRecorder::launched(const std::string& kernel) {
-  launches_.push_back({machine_.timeline().slices.size(), kernel});
-  for (const auto& [key, seen] : seen_) gone_.push_back(seen.tile);
-  seen_.clear(), shared_.clear(), names_.clear();
+  found_.resize(machine_.timeline().slices.size());
+  look_at_accesses();
+  launches_.push_back({found_.size(), kernel});
+  for (const auto& [key, array] : arrays_) gone_.push_back(array.tile);
+  arrays_.clear(), shared_.clear(), names_.clear();
 }
 
 void KernelRecorder::add_steps() {
@@ -103,105 +123,141 @@ void KernelRecorder::add_steps() {
   }
 }
 
-/// What the warp's stores did since it was looked at last belongs to the slices of those stores; what it computed, to
-/// the event at which it stopped.
+// ---- looking at what changed
+
+/// What stores changed belongs to their slices; what else did, such as an mma or a copy that arrived, to the event at
+/// which the warp stopped. What other warps have stored since their own last slices is told in their next ones.
 void KernelRecorder::look(const gpu::Event& event) {
   const auto& slices = machine_.timeline().slices;
   if (slices.empty()) return;
-  const std::size_t from = found_.size();
+  const std::size_t first_new = std::min(found_.size(), slices.size() - 1);
   found_.resize(slices.size());
-  if (!gone_.empty()) found_[from < found_.size() ? from : found_.size() - 1]["releases"] = std::exchange(gone_, {});
-  const std::uint32_t cta = slices.back().cta;
-  look_at_shared(cta, last_slice_of("shared memory", from));
-  look_at_tensors(last_slice_of("global memory", from));
-  look_at_registers(cta, event.warp, found_.back());
+  if (!gone_.empty()) found_[first_new]["releases"] = std::exchange(gone_, {});
+  look_at_accesses();
+  look_at_rest(slices.back().cta);
+  look_at_registers(slices.back().cta, event.warp);
 }
 
-Json& KernelRecorder::last_slice_of(const char* name, std::size_t from) {
-  const auto& slices = machine_.timeline().slices;
-  for (std::size_t n = slices.size(); n-- > from;)
-    if (std::string_view(slices[n].name) == name) return found_[n];
-  return found_.back();
-}
-
-void KernelRecorder::see(const Key& key, const gpu::Matrix& now, const Json& take, Json& slice) {
-  auto known = seen_.find(key);
-  if (known == seen_.end()) {
-    known = seen_.emplace(key, Seen{next_tile_, now}).first;
-    known->second.last.known.assign(now.known.size(), false);
-    Json taken = {{"tile", next_tile_++},
-                  {"name", now.name},
-                  {"rows", {now.row0, now.row0 + now.rows}},
-                  {"cols", {now.col0, now.col0 + now.cols}}};
-    taken.update(take);
-    slice["takes"].push_back(taken);
+void KernelRecorder::look_at_accesses() {
+  const auto& accesses = machine_.timeline().accesses;
+  while (accesses_ < accesses.size()) {
+    const std::size_t slice = accesses[accesses_].slice;
+    Written written(tensors_, machine_.shared_memory());
+    for (; accesses_ < accesses.size() && accesses[accesses_].slice == slice; ++accesses_) {
+      count(accesses[accesses_], found_[slice]);
+      written.add(accesses[accesses_]);
+    }
+    if (!written.shared.empty())
+      look_at_shared(
+          machine_.timeline().slices[slice].cta, [&](std::size_t at) { return written.shared[at]; }, found_[slice]);
+    for (const auto& [tensor, bytes] : written.global)
+      look_at_tensor(
+          tensor, [&](std::size_t at) { return bytes[at]; }, found_[slice]);
   }
-  gpu::Matrix& last = known->second.last;
+}
+
+void KernelRecorder::look_at_rest(std::uint32_t cta) {
+  Written ahead(tensors_, machine_.shared_memory());
+  for (const gpu::LaneAccess& access : machine_.accesses_ahead()) ahead.add(access);
+  const auto is_not_ahead = [](const std::vector<bool>& bytes) {
+    return [&](std::size_t at) { return bytes.empty() || !bytes[at]; };
+  };
+  look_at_shared(cta, is_not_ahead(ahead.shared), found_.back());
+  for (std::size_t t = 0; t < tensors_.size(); ++t) look_at_tensor(t, is_not_ahead(ahead.global[t]), found_.back());
+}
+
+void KernelRecorder::look_at_shared(std::uint32_t cta, const Bytes& looked_at, Json& slice) {
+  const auto now = machine_.shared_memory();
+  const std::vector<std::string> names = machine_.shared_names();
+  std::vector<std::byte>& last = shared_[cta];
+  if (std::ranges::equal(now, last) && names_[cta] == names.size()) return;
+  last.resize(now.size());
+  names_[cta] = names.size();
+  for (std::size_t at = 0; at < now.size(); ++at)
+    if (looked_at(at)) last[at] = now[at];
+  for (const std::string& name : names)
+    if (const auto matrix = machine_.shared_matrix(name))
+      see(array({cta, name}, *matrix, {{"space", "shared"}, {"bytes", machine_.shared_memory(name).size()}}, slice),
+          *matrix, looked_at, slice);
+}
+
+void KernelRecorder::look_at_registers(std::uint32_t cta, int warp) {
+  Json& slice = found_.back();
+  for (const std::string& name : machine_.register_names(warp))
+    if (const auto matrix = machine_.registers(warp, name))
+      see(array({cta, std::to_string(warp) + " " + name}, *matrix, {{"space", "registers"}, {"lane", lane(cta, warp)}},
+                slice),
+          *matrix, nullptr, slice);
+}
+
+void KernelRecorder::look_at_tensor(std::size_t n, const Bytes& looked_at, Json& slice) {
+  const DeviceTensor& t = tensors_[n];
+  std::vector<std::byte>& last = contents_[n];
+  if (std::equal(last.begin(), last.end(), t.memory)) return;
+  const auto size = static_cast<std::size_t>(bytes_per_element(t.info.format));
+  Json changes = Json::array();
+  add_changes(
+      changes, {{"tensor", n}}, t.bytes() / size,
+      [&](std::size_t k) {
+        return looked_at(k * size) && std::memcmp(t.memory + k * size, &last[k * size], size) != 0;
+      },
+      [&](std::size_t k) {
+        std::memcpy(&last[k * size], t.memory + k * size, size);
+        return element(&last[k * size], t.info.format);
+      });
+  keep(std::move(changes), slice);
+}
+
+/// The tile of an array; a new one is taken in `slice`.
+KernelRecorder::Array& KernelRecorder::array(const Key& key, const gpu::Matrix& now, Json take, Json& slice) {
+  const auto known = arrays_.find(key);
+  if (known != arrays_.end()) return known->second;
+  Json taken = {{"tile", next_tile_},
+                {"name", now.name},
+                {"rows", {now.row0, now.row0 + now.rows}},
+                {"cols", {now.col0, now.col0 + now.cols}}};
+  if (!take.contains("lane")) taken["lane"] = lane(key.first, 0);
+  taken.update(take);
+  slice["takes"].push_back(taken);
+  Array& array = arrays_[key] = {next_tile_++, now};
+  array.last.known.assign(now.known.size(), false);
+  return array;
+}
+
+void KernelRecorder::see(Array& array, const gpu::Matrix& now, const Bytes& looked_at, Json& slice) {
+  gpu::Matrix& last = array.last;
   const auto changed = [&](std::size_t n) {
-    return now.known[n] && (!last.known[n] || std::memcmp(&now.values[n], &last.values[n], sizeof now.values[n]) != 0);
+    return now.known[n] && (!looked_at || looked_at(now.places[n])) &&
+           (!last.known[n] || std::memcmp(&now.values[n], &last.values[n], sizeof now.values[n]) != 0);
   };
   Json changes = Json::array();
-  add_changes(changes, {{"tile", known->second.tile}}, now.values.size(), changed,
-              [&](std::size_t n) { return now.values[n]; });
-  keep(changes, slice);
-  last = now;
+  add_changes(changes, {{"tile", array.tile}}, now.values.size(), changed, [&](std::size_t n) {
+    last.known[n] = true;
+    return last.values[n] = now.values[n];
+  });
+  keep(std::move(changes), slice);
 }
 
-void KernelRecorder::keep(Json& changes, Json& slice) {
+void KernelRecorder::keep(Json changes, Json& slice) {
   for (Json& change : changes) {
     numbers_ += change["values"].size();
     slice["changes"].push_back(std::move(change));
   }
 }
 
-void KernelRecorder::look_at_shared(std::uint32_t cta, Json& slice) {
-  const auto now = machine_.shared_memory();
-  const std::vector<std::string> names = machine_.shared_names();
-  std::vector<std::byte>& last = shared_[cta];
-  if (std::ranges::equal(now, last) && names_[cta] == names.size()) return;
-  last.assign(now.begin(), now.end());
-  names_[cta] = names.size();
-  for (const std::string& name : names)
-    if (const auto matrix = machine_.shared_matrix(name))
-      see({cta, name}, *matrix,
-          {{"space", "shared"}, {"lane", lane(cta, 0)}, {"bytes", machine_.shared_memory(name).size()}}, slice);
-}
-
-void KernelRecorder::look_at_registers(std::uint32_t cta, int warp, Json& slice) {
-  for (const std::string& name : machine_.register_names(warp))
-    if (const auto matrix = machine_.registers(warp, name))
-      see({cta, std::to_string(warp) + " " + name}, *matrix, {{"space", "registers"}, {"lane", lane(cta, warp)}},
-          slice);
-}
-
-void KernelRecorder::look_at_tensors(Json& slice) {
-  Json hbm = {0, 0, 0};
-  std::uint64_t bytes_now = 0;
-  const auto& counted = machine_.counts().tensors;
-  for (std::size_t n = 0; n < tensors_.size(); ++n) {
-    const sim::TensorInfo& info = tensors_[n].info;
-    const auto bytes = static_cast<std::uint64_t>(bytes_per_element(info.format));
-    if (const auto of = counted.find(info.name); of != counted.end()) {
-      gpu::TensorBytes& before = bytes_[info.name];
-      const gpu::TensorBytes& now = of->second;
-      const std::uint64_t moved[] = {now.read - before.read, now.written - before.written, now.rmw - before.rmw};
-      for (std::size_t k = 0; k < 3; ++k) hbm[k] = hbm[k].get<std::uint64_t>() + moved[k] / bytes;
-      bytes_now += moved[0] + moved[1] + 2 * moved[2];
-      before = now;
-    }
-    std::vector<std::byte> now = copy_of(tensors_[n]);
-    std::vector<std::byte>& last = contents_[n];
-    if (now == last) continue;
-    Json changes = Json::array();
-    add_changes(
-        changes, {{"tensor", n}}, now.size() / bytes,
-        [&](std::size_t k) { return std::memcmp(&now[k * bytes], &last[k * bytes], bytes) != 0; },
-        [&](std::size_t k) { return element(now, k, info.format); });
-    keep(changes, slice);
-    last = std::move(now);
+/// Elements of global memory that a lane moved.
+void KernelRecorder::count(const gpu::LaneAccess& access, Json& slice) {
+  for (const DeviceTensor& t : tensors_) {
+    if (access.address < t.memory || access.address >= t.memory + t.bytes()) continue;
+    if (!slice.contains("hbm")) slice["hbm"] = {0, 0, 0}, slice["hbm_bytes"] = 0;
+    const bool twice = access.moves == gpu::Moves::both;
+    Json& elements = slice["hbm"][static_cast<std::size_t>(access.moves)];
+    elements = elements.get<Index>() + static_cast<Index>(access.bytes) / bytes_per_element(t.info.format);
+    slice["hbm_bytes"] = slice["hbm_bytes"].get<Index>() + (twice ? 2 : 1) * access.bytes;
   }
-  if (bytes_now > 0) slice["hbm"] = hbm, slice["hbm_bytes"] = bytes_now;
 }
+
+// ---- steps
 
 /// The number of a warp's lane in the trace. A later launch's CTA of the same place has the same.
 Json KernelRecorder::lane(std::uint32_t cta, int warp) {

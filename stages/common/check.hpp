@@ -33,6 +33,7 @@ struct OutputCheck {
   std::string message;  ///< what failed, naming the first bad element; empty when it passed
 };
 
+/// What a run was found to be: one entry for each output.
 struct CheckResult {
   std::vector<OutputCheck> outputs;
   bool pass() const;

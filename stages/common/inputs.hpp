@@ -10,6 +10,7 @@
 
 namespace flash {
 
+/// What a run starts from. All arrays are row-major; an empty one is not there.
 struct Inputs {
   Shape shape;
   Format dtype = Format::fp32;
@@ -23,6 +24,7 @@ struct Inputs {
   std::vector<std::uint8_t> block_mask;      ///< [Tr, Tc] with the run's br and bc, nonzero = computed; empty: off
 };
 
+/// What a run gives. All arrays are row-major; an empty one was not computed.
 struct Outputs {
   std::vector<double> o;                     ///< [batch, heads, Nq, dv]
   std::vector<double> lse;                   ///< [batch, heads, Nq], natural logarithm, −inf for a row that sees no key

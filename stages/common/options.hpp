@@ -27,6 +27,7 @@ struct Window {
   std::int64_t left = -1, right = -1;
 };
 
+/// What is asked of a run beside its arrays. The defaults are plain attention with scale 1/√d.
 struct Options {
   bool causal = false;                 ///< key j is seen by query i iff j <= i + (Nk − Nq): bottom-right aligned
   Window window;

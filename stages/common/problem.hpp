@@ -6,6 +6,7 @@
 
 namespace flash {
 
+/// The tensors of one problem, in the numbers of a run: float, or double in fp64.
 template <class Real>
 struct Problem : Shape {
   using Matrix = sim::HbmMatrix<Real>;

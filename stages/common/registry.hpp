@@ -33,6 +33,7 @@ struct ProgramFacts {
   std::string law;                    ///< name of its closed form in sim/theory
 };
 
+/// A folder of stages/: its stage.json and its programs.
 struct Stage {
   std::string id;                     ///< "03_online_softmax"
   std::string title;

@@ -5,6 +5,7 @@
 
 namespace flash {
 
+/// How a stage is run: on which machine, in which directions, watched by whom.
 struct RunConfig {
   sim::MachineConfig machine;
   bool backward = false;          ///< the forward pass, then the backward pass
@@ -18,6 +19,7 @@ struct Pass {
   std::optional<Blocks> blocks;   ///< none for a program without tiles
 };
 
+/// What a run computed and moved.
 struct RunResult {
   Outputs outputs;                ///< empty in count-only mode
   Pass forward;

@@ -15,6 +15,7 @@ constexpr Real infinity = std::numeric_limits<Real>::infinity();
 template <class Real>
 constexpr Real lowest = std::numeric_limits<Real>::lowest();
 
+/// What happens to a tile of scores between the product and the softmax.
 template <class Real>
 class ScoreMask {
  public:

@@ -12,6 +12,7 @@ inline rules::Visibility visibility(const Shape& shape, const Options& o) {
   return rules::visibility(shape.Nq, shape.Nk, o.causal, o.window.left, o.window.right);
 }
 
+/// Which tiles of S some query sees: all others are skipped.
 class VisibleTiles {
  public:
   template <class Real>

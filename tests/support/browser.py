@@ -17,6 +17,7 @@ from selenium.webdriver.common.keys import Keys  # noqa: F401, for the tests
 from selenium.webdriver.support.select import Select
 
 WIDTH, HEIGHT = 1280, 720
+LOOK = (Path(__file__).resolve().parent / "look.js").read_text()
 
 
 class Browser:
@@ -47,12 +48,17 @@ class Browser:
     def open(self, path, address=""):
         self.driver.get("about:blank")  # so that a new address alone is a new start, too
         self.driver.get(f"file://{path}{address}")
+        self.driver.execute_script(LOOK)
         return self
 
     # ---- what the page says
 
     def js(self, expression, *arguments):
         return self.driver.execute_script(f"return ({expression})", *arguments)
+
+    def look(self, name, *arguments):
+        """One of look.js."""
+        return self.js(f"look.{name}(...arguments)", *arguments)
 
     def errors(self):
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] != "INFO"]
@@ -67,7 +73,11 @@ class Browser:
         return self.driver.find_element(By.CSS_SELECTOR, css).text
 
     def address(self):
+        self.wait(0.4)  # it follows what is shown a little later
         return self.js("location.hash")
+
+    def wait(self, seconds):
+        self.driver.execute_async_script("setTimeout(arguments[1], 1000 * arguments[0])", seconds)
 
     # ---- what a person does
 

@@ -9,15 +9,15 @@ const isAny = (c) => c.m || c.row || c.write || c.line !== "" || c.tensor !== ""
 function breaksAt(trace, k, conditions, row) {
   const step = trace.steps[k], [, written = 0, rmw = 0] = step.hbm ?? [];
   return (conditions.write && written + rmw > 0) ||
-         (conditions.line !== "" && step.at != null && trace.lineKey(step.at) === conditions.line) ||
-         (conditions.tensor !== "" && touches(trace, step, conditions.tensor)) ||
-         (conditions.row && touchesRow(trace, step, row)) ||
-         (conditions.m && maximumChanges(trace)[k] === 1);
+      (conditions.line !== "" && step.at != null && trace.lineKey(step.at) === conditions.line) ||
+      (conditions.tensor !== "" && touches(trace, step, conditions.tensor)) ||
+      (conditions.row && touchesRow(trace, step, row)) || (conditions.m && maximumChanges(trace)[k] === 1);
 }
 
 function touches(trace, step, name) {
   if (baseName(trace.subject(step)) === baseName(name)) return true;
-  return (step.changes ?? []).some((c) => c.tensor !== undefined && baseName(trace.tensors[c.tensor].name) === baseName(name));
+  return (step.changes ?? [])
+      .some((c) => c.tensor !== undefined && baseName(trace.tensors[c.tensor].name) === baseName(name));
 }
 
 function touchesRow(trace, step, row) {
@@ -58,15 +58,20 @@ function nextBreak(trace, count, direction, conditions, row) {
 
 /** The conditions as text, for the address: m,row,write,line:0:43,tensor:O. */
 function conditionsText(c) {
-  return [c.m && "m", c.row && "row", c.write && "write", c.line && `line:${c.line}`, c.tensor && `tensor:${c.tensor}`].filter(Boolean).join(",");
+  return [c.m && "m", c.row && "row", c.write && "write", c.line && `line:${c.line}`, c.tensor && `tensor:${c.tensor}`]
+      .filter(Boolean)
+      .join(",");
 }
 
 function conditionsFrom(text) {
   const c = noConditions();
   for (const part of text.split(",")) {
-    if (part === "m" || part === "row" || part === "write") c[part] = true;
-    else if (part.startsWith("line:")) c.line = part.slice(5);
-    else if (part.startsWith("tensor:")) c.tensor = part.slice(7);
+    if (part === "m" || part === "row" || part === "write")
+      c[part] = true;
+    else if (part.startsWith("line:"))
+      c.line = part.slice(5);
+    else if (part.startsWith("tensor:"))
+      c.tensor = part.slice(7);
   }
   return c;
 }
@@ -84,7 +89,13 @@ class BreakForm {
       <label>this tensor is touched <select name="tensor" aria-label="Tensor"></select></label>`;
     root.onchange = () => {
       const of = (name) => root.querySelector(`[name=${name}]`);
-      app.setConditions({ m: of("m").checked, row: of("row").checked, write: of("write").checked, line: of("line").value, tensor: of("tensor").value });
+      app.setConditions({
+        m: of("m").checked,
+        row: of("row").checked,
+        write: of("write").checked,
+        line: of("line").value,
+        tensor: of("tensor").value
+      });
     };
   }
 
@@ -96,13 +107,14 @@ class BreakForm {
 
   #fill(trace) {
     this.trace = trace;
-    const option = (value, text) => `<option value="${escaped(value)}">${escaped(text)}</option>`;
     const lines = [...trace.stepsOfLine.keys()].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
     const text = (key) => {
       const [file, line] = key.split(":").map(Number);
       return `${line}: ${withoutComment(trace.files[file].lines[line - 1] ?? "").trim().slice(0, 60)}`;
     };
-    this.root.querySelector("[name=line]").innerHTML = option("", "none") + lines.map((key) => option(key, text(key))).join("");
-    this.root.querySelector("[name=tensor]").innerHTML = option("", "none") + trace.tensors.map((t) => option(t.name, t.name)).join("");
+    this.root.querySelector("[name=line]").innerHTML =
+        option("", "none") + lines.map((key) => option(key, text(key))).join("");
+    this.root.querySelector("[name=tensor]").innerHTML =
+        option("", "none") + trace.tensors.map((t) => option(t.name, t.name)).join("");
   }
 }

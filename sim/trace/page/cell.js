@@ -13,7 +13,8 @@ class CellPane {
       <details class="as-table"><summary>The step's tile as a table</summary><div></div></details>`;
     const [name, row, col] = ["name", "row", "col"].map((k) => root.querySelector(`.cell-${k}`));
     this.inputs = { name, row, col };
-    const choose = () => this.view.choose({ cell: name.value ? { name: name.value, i: Number(row.value) || 0, j: Number(col.value) || 0 } : null });
+    const choose = () => this.view.choose(
+        { cell: name.value ? { name: name.value, i: Number(row.value) || 0, j: Number(col.value) || 0 } : null });
     for (const input of [name, row, col]) input.onchange = choose;
     root.querySelector(".cell-none").onclick = () => this.view.choose({ cell: null });
     root.querySelector(".cell-card").onclick = (e) => {
@@ -44,7 +45,7 @@ class CellPane {
     if (cell && !names.includes(cell.name)) names.push(cell.name);
     const key = names.join();
     if (name.dataset.names !== key) {
-      name.innerHTML = `<option value="">none</option>${names.map((n) => `<option value="${escaped(n)}">${escaped(n)}</option>`).join("")}`;
+      name.innerHTML = option("", "none") + names.map((n) => option(n)).join("");
       name.dataset.names = key;
     }
     name.value = cell?.name ?? "";
@@ -79,43 +80,44 @@ class CellPane {
   /** The last step up to now that computed the cell; if it came to HBM by another tile, that tile's. */
   #origin(cell) {
     const { view } = this, { trace } = view, result = { step: null, stored: null, loaded: null };
+    if (trace.isKernel) return { ...result, step: this.#kernelOrigin(cell) };
     let tile;
     for (let k = view.count - 1; k >= 0; --k) {
       const step = trace.steps[k];
-      if (trace.isKernel) {
-        if (this.#kernelChanges(step, cell)) return { ...result, step };
-        continue;
-      }
       if (!step.rows || !this.#covers(step, cell)) continue;
       const made = step.do === "compute" || step.do === "fill";
-      if (made && (tile === undefined ? this.#isNamed(step.name, cell.name) : step.tile === tile)) return { ...result, step };
+      if (made && (tile === undefined ? this.#isNamed(step.name, cell.name) : step.tile === tile))
+        return {...result, step };
       if (tile !== undefined || made || !this.#isNamed(trace.subject(step), cell.name)) continue;
-      if (step.do === "load") result.loaded ??= step;
-      else (result.stored = step), (tile = step.tile);
+      if (step.do === "load")
+        result.loaded ??= step;
+      else
+        (result.stored = step), (tile = step.tile);
     }
     return result;
   }
 
-  #isNamed(name, slot) {
-    return name === slot || baseName(name) === slot;
-  }
+  #isNamed(name, slot) { return name === slot || baseName(name) === slot; }
 
   #covers(step, cell) {
     const { view } = this, { heads, kv_heads: kv } = view.trace.problem, group = (h) => Math.floor((h * kv) / heads);
-    const sameHead = isOverKeys(cell.name) ? group(step.head ?? 0) === group(view.head) : (step.head ?? 0) === view.head;
-    return sameHead && (step.batch ?? 0) === view.batch && contains(step.rows, cell.i) && contains(step.cols ?? [0, 1], cell.j);
+    const sameHead =
+        isOverKeys(cell.name) ? group(step.head ?? 0) === group(view.head) : (step.head ?? 0) === view.head;
+    return sameHead && (step.batch ?? 0) === view.batch && contains(step.rows, cell.i) &&
+        contains(step.cols ?? [0, 1], cell.j);
   }
 
-  #kernelChanges(step, cell) {
-    const { view } = this, { trace } = view;
-    return (step.changes ?? []).some((change) => {
-      if (cell.tile !== undefined) return change.tile === cell.tile;
-      if (change.tensor === undefined) return false;
-      const t = trace.tensors[change.tensor];
-      if (t.name !== cell.name) return false;
-      const element = trace.firstElement(t, view.batch, view.head) + cell.i * t.cols + cell.j, first = change.first ?? 0;
-      return element >= first && element < first + change.values.length;
-    });
+  /** The last step up to now of a kernel that changed the element. */
+  #kernelOrigin(cell) {
+    const { trace, batch, head, count, replay } = this.view, isTile = cell.tile !== undefined;
+    const which = isTile ? cell.tile : trace.tensors.findIndex((t) => t.name === cell.name);
+    const whole = isTile ? replay.at(count).tiles.get(which) : trace.tensors[which];
+    if (!whole) return null;
+    const nc = isTile ? whole.cols[1] - whole.cols[0] : whole.cols;
+    const element = (isTile ? 0 : trace.firstElement(whole, batch, head)) + cell.i * nc + cell.j;
+    const makes = ({ tile, tensor, first = 0, values }) =>
+        (isTile ? tile : tensor) === which && contains([first, first + values.length], element);
+    return trace.steps.slice(0, count).findLast((step) => step.changes?.some(makes)) ?? null;
   }
 
   #formula({ step, stored }, cell) {
@@ -138,7 +140,8 @@ class CellPane {
 
   #statement(step, stored) {
     const { trace, count } = this.view, file = step.at && trace.files[step.at[0]].path.split("/").pop();
-    const now = step.index + 1 === count ? "computed now" : `computed at ${stepButton(step.index + 1, `step ${step.index + 1}`)}`;
+    const at = step.index + 1, verb = trace.isKernel ? "changed" : "computed";
+    const now = at === count ? `${verb} now` : `${verb} at ${stepButton(at, `step ${at}`)}`;
     const source = step.at ? `${file}:${step.at[1]}: <code>${escaped(sourceOf(trace, step))}</code>` : "";
     return `<p>${now} ${source}${stored ? `; stored at step ${stored.index + 1}` : ""}</p>`;
   }
@@ -149,7 +152,7 @@ class CellPane {
     if (!tile?.values) return (into.innerHTML = "<p>This step has no tile with values.</p>");
     const nc = tile.cols[1] - tile.cols[0], nr = tile.rows[1] - tile.rows[0];
     const line = (_, r) =>
-      tr(rowHead(r + tile.rows[0]), Array.from(tile.values.subarray(r * nc, (r + 1) * nc), (v) => td(shown(v))));
+        tr(rowHead(r + tile.rows[0]), Array.from(tile.values.subarray(r * nc, (r + 1) * nc), (v) => td(shown(v))));
     into.innerHTML = tableHtml({
       caption: `${escaped(tile.name)}: ${isOverKeys(tile.name) ? "keys" : "rows"} down, columns across`,
       head: Array.from({ length: nc }, (_, c) => c + tile.cols[0]),

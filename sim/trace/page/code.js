@@ -7,12 +7,14 @@ class CodePane {
     this.onLine = onLine;
     this.root = root;
     this.file = -1;
+    this.rows = new Map();
     root.innerHTML = `<div class="code-head"><select aria-label="Source file"></select>
-      <span class="muted" title="Elements that the line has read from HBM and written to it, up to this step; at the end when the pointer is over them.">read · written</span></div>
-      <div class="code-lines" role="listbox" tabindex="0" aria-label="Source code: arrows choose a line, Enter goes to its next execution, Shift+Enter to its last"></div>`;
+      <span class="muted" title="Elements that the line moved from HBM and to it up to now">read · written</span></div>
+      <div class="code-lines" role="listbox" tabindex="0"
+        aria-label="Source code: arrows choose a line, Enter its next execution, Shift+Enter its last"></div>`;
     this.select = root.querySelector("select");
     this.lines = root.querySelector(".code-lines");
-    this.select.innerHTML = trace.files.map((f, k) => `<option value="${k}">${escaped(f.path)}</option>`).join("");
+    this.select.innerHTML = trace.files.map((f, k) => option(k, f.path)).join("");
     this.select.onchange = () => this.#open(Number(this.select.value));
     this.lines.onclick = (e) => {
       const line = e.target.closest(".runs");
@@ -22,8 +24,10 @@ class CodePane {
   }
 
   draw(state, step) {
-    if (step?.at && step.at[0] !== this.file) this.#open(step.at[0]);
-    else if (this.file < 0 && this.trace.files.length) this.#open(0);
+    if (step?.at && step.at[0] !== this.file)
+      this.#open(step.at[0]);
+    else if (this.file < 0 && this.trace.files.length)
+      this.#open(0);
     for (const [line, row] of this.rows) {
       const so = state.lines.get(`${this.file}:${line}`) ?? { read: 0, written: 0, runs: 0 };
       const text = row.total.read + row.total.written ? `${grouped(so.read)} · ${grouped(so.written)}` : "";
@@ -41,18 +45,22 @@ class CodePane {
     this.lines.innerHTML = lines.map((text, k) => this.#lineHtml(file, k + 1, text)).join("");
     for (const element of this.lines.querySelectorAll(".runs")) {
       const line = Number(element.dataset.line);
-      this.rows.set(line, { element, margin: element.querySelector(".margin"), total: this.trace.lineTotals.get(`${file}:${line}`) });
+      this.rows.set(
+          line,
+          { element, margin: element.querySelector(".margin"), total: this.trace.lineTotals.get(`${file}:${line}`) });
     }
   }
 
   #lineHtml(file, line, text) {
     const total = this.trace.lineTotals.get(`${file}:${line}`);
     const [, code, comment] = text.match(/^((?:[^/]|\/(?!\/))*)(\/\/.*)?$/) ?? [0, text, ""];
-    const body = `<span class="margin"></span><span class="number">${line}</span>${escaped(code)}<i>${escaped(comment ?? "")}</i>`;
-    if (!total) return `<div class="line${/\/\/ (--|==)/.test(text) ? " banner" : ""}">${body}</div>`;
-    const moved = total.read + total.written ? `; at the end ${grouped(total.read)} elements read and ${grouped(total.written)} written` : "";
+    const words = `${escaped(code)}<i>${escaped(comment ?? "")}</i>`;
+    const body = `<span class="margin"></span><span class="number">${line}</span>${words}`;
+    if (!total) return `<div class="line ${/[/][/] (--|==)/.test(text) ? "banner" : ""}">${body}</div>`;
+    const all = `; at the end ${grouped(total.read)} elements read and ${grouped(total.written)} written`;
+    const moved = total.read + total.written > 0 ? all : "";
     return `<div class="line runs" role="option" id="line-${this.root.id}-${file}-${line}" data-line="${line}" ` +
-           `title="Runs ${total.runs}×${moved}. Click: its next execution; with Shift: its last.">${body}</div>`;
+        `title="Runs ${total.runs}×${moved}. Click: its next execution; with Shift: its last.">${body}</div>`;
   }
 
   #mark(line) {
@@ -76,7 +84,8 @@ class CodePane {
       this.#choose(running[Math.max(0, Math.min(running.length - 1, to))]);
     } else if (e.key === "Enter" && this.chosen) {
       this.onLine(this.file, this.chosen, e.shiftKey);
-    } else return;
+    } else
+      return;
     e.preventDefault();
     e.stopPropagation();
   }

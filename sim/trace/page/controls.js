@@ -28,7 +28,8 @@ class Controls {
     byId("slider").onchange = (e) => app.moveTo(app.active, Number(e.target.value), true);
     byId("step").onchange = (e) => app.moveTo(app.active, Number(e.target.value), true);
     byId("chapter").onchange = (e) => app.moveTo(app.active, Number(e.target.value), true);
-    byId("row").onchange = (e) => app.active.choose({ chosenRow: Math.max(0, Math.min(app.active.trace.problem.n_q - 1, Number(e.target.value) || 0)) });
+    byId("row").onchange = (e) => app.active.choose(
+        { chosenRow: Math.max(0, Math.min(app.active.trace.problem.n_q - 1, Number(e.target.value) || 0)) });
     byId("head").onchange = (e) => this.#chooseHead(e.target.value);
     for (const tab of ["code", "row", "cell"]) on(`tab-${tab}`, () => app.setTab(tab));
     document.addEventListener("keydown", (e) => this.#onKey(e));
@@ -45,9 +46,12 @@ class Controls {
     byId("row").value = view.row;
     byId("row").max = trace.problem.n_q - 1;
     byId("command").textContent = trace.command;
-    byId("title").textContent = app.views.map((v) => `${v.trace.title}${v.trace.isKernel ? " (kernel)" : ""}`).join(" and ");
+    byId("title").textContent =
+        app.views.map((v) => `${v.trace.title}${v.trace.isKernel ? " (kernel)" : ""}`).join(" and ");
     byId("cut").hidden = !trace.cut;
-    if (trace.cut) byId("cut").textContent = `The trace is cut: ${grouped(trace.cut.steps)} of ${grouped(trace.cut.of)} steps. ${trace.cut.why}`;
+    if (trace.cut)
+      byId("cut").textContent =
+          `The trace is cut: ${grouped(trace.cut.steps)} of ${grouped(trace.cut.of)} steps. ${trace.cut.why}`;
     this.#drawChapters(trace, view);
     this.#drawHeads(trace, view);
     this.breakForm.draw(app.conditions, trace);
@@ -63,26 +67,27 @@ class Controls {
 
   #drawChapters(trace, view) {
     const select = byId("chapter");
-    if (select.dataset.of !== trace.command) {
-      const items = trace.chapters.map((c) => ({ first: c.first, text: c.name }));
-      const tiles = trace.visits.filter((v) => v.row >= 0).map((v) => ({ first: v.first, text: `tile ${v.row}${v.col >= 0 ? `, ${v.col}` : ""}` }));
-      const options = (list) => list.map(({ first, text }) => `<option value="${first + 1}">${escaped(text)}</option>`).join("");
-      select.innerHTML = `<option value="0">start</option><optgroup label="chapters">${options(items)}</optgroup>` +
-        `<optgroup label="tile visits: row, column">${options(tiles.slice(0, 400))}</optgroup>`;
-      select.dataset.of = trace.command;
-      this.stops = [...select.options].map((o) => Number(o.value));
+    if (this.chaptersOf !== trace) {
+      const chapters = trace.chapters.map((c) => option(c.first + 1, c.name)).join("");
+      const tiles = trace.visits.filter((v) => v.row >= 0).map((v) => option(v.first + 1, visitInWords(trace, v)));
+      select.innerHTML = `${option(0, "start")}<optgroup label="chapters">${chapters}</optgroup>
+        <optgroup label="tile visits: row, column">${tiles.join("")}</optgroup>`;
+      this.chaptersOf = trace;
     }
     const visit = view.count ? trace.visits[trace.visitOf[view.count - 1]] : null;
-    select.value = String(visit && visit.row >= 0 ? visit.first + 1 : view.count ? trace.chapters[trace.chapterAt(view.count)].first + 1 : 0);
+    const chapter = view.count ? trace.chapters[trace.chapterAt(view.count)].first + 1 : 0;
+    select.value = visit?.row >= 0 ? visit.first + 1 : chapter;
   }
 
   #drawHeads(trace, view) {
     const select = byId("head"), { batch, heads } = trace.problem;
     select.parentElement.hidden = batch * heads < 2;
-    const names = [];
-    for (let b = 0; b < batch; ++b) for (let h = 0; h < heads; ++h) names.push(`${b}.${h}`);
-    if (select.options.length !== names.length + 1)
-      select.innerHTML = `<option value="">follow</option>` + names.map((n) => `<option value="${n}">batch ${n.replace(".", ", head ")}</option>`).join("");
+    if (this.headsOf !== trace) {
+      const names = Array.from({ length: batch * heads }, (_, k) => [Math.floor(k / heads), k % heads]);
+      const options = names.map(([b, h]) => option(`${b}.${h}`, `batch ${b}, head ${h}`));
+      select.innerHTML = option("", "follow") + options.join("");
+      this.headsOf = trace;
+    }
     select.value = view.followsHead ? "" : `${view.batch}.${view.head}`;
   }
 
@@ -91,9 +96,7 @@ class Controls {
     this.app.active.choose(text ? { followsHead: false, batch, head } : { followsHead: true });
   }
 
-  #step(by) {
-    this.app.moveTo(this.app.active, this.app.active.count + by);
-  }
+  #step(by) { this.app.moveTo(this.app.active, this.app.active.count + by); }
 
   #tile(direction) {
     const { count, trace } = this.app.active, starts = trace.visits.map((v) => v.first + 1);
@@ -107,7 +110,7 @@ class Controls {
     if (!isAny(app.conditions)) return this.#openBreaks(true);
     const to = nextBreak(view.trace, view.count, direction, app.conditions, view.row);
     if (to === null) return app.notice(`No ${direction > 0 ? "further" : "earlier"} step meets a break condition`);
-    app.moveTo(view, to, true);
+    app.moveTo(view, to);
   }
 
   #openBreaks(isOpen) {
@@ -130,7 +133,9 @@ class Controls {
   #copy() {
     const text = byId("command").textContent;
     const done = () => this.app.notice("The command is copied");
-    const selected = () => (getSelection().selectAllChildren(byId("command")), document.execCommand("copy") ? done() : this.app.notice("Copy the selected command by hand"));
+    const selected = () =>
+        (getSelection().selectAllChildren(byId("command")),
+         document.execCommand("copy") ? done() : this.app.notice("Copy the selected command by hand"));
     navigator.clipboard ? navigator.clipboard.writeText(text).then(done, selected) : selected();
   }
 
@@ -152,10 +157,7 @@ class Controls {
       if (/^[hH?]$/.test(e.key)) this.help.toggle(), e.preventDefault();
       return;
     }
-    const on = e.target.closest?.("input, select, textarea, button, summary");
-    if (on && !(on.matches("button, summary, [type=checkbox]") && ![" ", "Enter"].includes(e.key))) {
-      if (!/^[a-zA-Z?]$/.test(e.key) || on.matches("select, textarea")) return;
-    }
+    if (isForControl(e)) return;
     const action = this.#actions()[e.key.length === 1 ? e.key.toLowerCase() : e.key];
     if (!action) return;
     action(e.shiftKey ? -1 : 1);
@@ -163,17 +165,41 @@ class Controls {
   }
 
   #actions() {
-    const { app } = this, view = app.active, row = (by) => view.choose({ chosenRow: Math.max(0, Math.min(view.trace.problem.n_q - 1, view.row + by)) });
+    const { app } = this, view = app.active,
+                row = (by) =>
+                    view.choose({ chosenRow: Math.max(0, Math.min(view.trace.problem.n_q - 1, view.row + by)) });
     const end = () => app.moveTo(view, view.trace.length, true), start = () => app.moveTo(view, 0, true);
     return {
-      " ": (way) => this.#step(way), ArrowRight: () => this.#step(1), ArrowLeft: () => this.#step(-1),
-      n: (way) => this.#tile(way), PageDown: () => this.#tile(1), PageUp: () => this.#tile(-1),
-      g: end, End: end, r: start, Home: start, p: () => this.play(!this.timer), b: (way) => this.run(way),
-      ArrowUp: () => row(-1), ArrowDown: () => row(1), t: () => app.turnTheme(), h: () => this.help.toggle(), "?": () => this.help.toggle(),
+      " ": (way) => this.#step(way),
+      ArrowRight: () => this.#step(1),
+      ArrowLeft: () => this.#step(-1),
+      n: (way) => this.#tile(way),
+      PageDown: () => this.#tile(1),
+      PageUp: () => this.#tile(-1),
+      g: end,
+      End: end,
+      r: start,
+      Home: start,
+      p: () => this.play(!this.timer),
+      b: (way) => this.run(way),
+      ArrowUp: () => row(-1),
+      ArrowDown: () => row(1),
+      t: () => app.turnTheme(),
+      h: () => this.help.toggle(),
+      "?": () => this.help.toggle(),
       l: () => app.views.length > 1 && app.setLock(!app.isLocked),
-      1: () => app.activate(app.views[0]), 2: () => app.views[1] && app.activate(app.views[1]),
+      1: () => app.activate(app.views[0]),
+      2: () => app.views[1] && app.activate(app.views[1]),
     };
   }
+}
+
+/** Does the control that has the focus need the key itself? */
+function isForControl({ target, key }) {
+  if (target.closest("select, textarea")) return true;
+  if (target.closest("button, summary, [type=checkbox]")) return key === " " || key === "Enter";
+  if (target.closest("input")) return !/^[a-z?]$/i.test(key);
+  return target.closest("[role=region]") !== null && /^(ArrowUp|ArrowDown|PageUp|PageDown|Home|End)$/.test(key);
 }
 
 /** The traces of a stepper page or of a JSON file. */

@@ -31,7 +31,8 @@ class Formulas {
     if (step.do !== "compute" || !step.at) return [];
     const live = this.#live(this.replay.at(step.index), step), found = new Set();
     for (const name of sourceOf(this.trace, step).match(/[A-Za-z_]\w*/g) ?? [])
-      for (const candidate of tileNames(name)) if (live.get(candidate)?.values) found.add(live.get(candidate));
+      for (const candidate of tileNames(name))
+        if (live.get(candidate)?.values) found.add(live.get(candidate));
     return [...found];
   }
 
@@ -45,13 +46,18 @@ class Formulas {
     const live = new Map();
     const released = new Set(step.releases ?? []);
     for (const tile of state.tiles.values())
-      if (tile.worker === (step.worker ?? 0) && !released.has(tile.id)) live.set(tile.name, { ...tile });
+      if (tile.worker === (step.worker ?? 0) && !released.has(tile.id)) live.set(tile.name, {...tile });
     return live;
   }
 
   #meaning(statement, scope) {
     const call = statement.value.kind === "call" ? statement.value : null;
-    const special = call && { apply: "applied", derivative: "derivative", dropout: "dropped", round: "rounded", dropped: "copied" }[call.method];
+    const special =
+        call && { apply: "applied",
+                  derivative: "derivative",
+                  dropout: "dropped",
+                  round: "rounded",
+                  dropped: "copied" }[call.method];
     if (special) return this[special](scope, call);
     if (statement.op === "call") return null;
     const value = this.#evaluate(statement.value, scope);
@@ -67,17 +73,23 @@ class Formulas {
   #evaluate(node, scope) {
     const a = this.arithmetic, of = (n) => this.#evaluate(n, scope);
     switch (node.kind) {
-      case "number": return scalarOperand(node.value, String(node.value));
-      case "name": return this.#named(node.name, scope);
-      case "member": if (node.method === "scale") return scalarOperand(this.trace.problem.scale, "scale"); break;
-      case "minus": return a.multiply(scalarOperand(-1, "−1"), of(node.a));
+      case "number":
+        return scalarOperand(node.value, String(node.value));
+      case "name":
+        return this.#named(node.name, scope);
+      case "member":
+        if (node.method === "scale") return scalarOperand(this.trace.problem.scale, "scale");
+        break;
+      case "minus":
+        return a.multiply(scalarOperand(-1, "−1"), of(node.a));
       case "binary": {
         const [x, y] = [of(node.a), of(node.b)];
         if (node.op === "+" || node.op === "-") return a.plus(x, y, node.op === "+" ? 1 : -1);
         if (node.op === "*") return a.multiply(x, y);
         break;
       }
-      case "call": return node.of ? this.#method(of(node.of), node, of) : this.#function(node, of);
+      case "call":
+        return node.of ? this.#method(of(node.of), node, of) : this.#function(node, of);
     }
     throw new Error(`no rule for ${node.kind}`);
   }
@@ -98,19 +110,36 @@ class Formulas {
   #method(x, node, of) {
     const a = this.arithmetic;
     switch (node.method) {
-      case "array": return x.with({ array: true });
-      case "matrix": case "eval": case "derived": return x.with({ array: false });
-      case "colwise": return x;
-      case "rowwise": return x.with({ byRow: true });
-      case "transpose": return x.with({ nr: x.nc, nc: x.nr, at: (i, j) => x.at(j, i), sym: (i, j) => x.sym(j, i) });
-      case "asDiagonal": return x.with({ diagonal: true });
-      case "exp": return a.exp(x);
-      case "log": return a.log(x);
-      case "cwiseInverse": return a.inverse(x);
-      case "cwiseMax": return a.larger(x, of(node.args[0]));
-      case "cwiseProduct": return a.times(x, of(node.args[0]));
-      case "sum": if (x.byRow) return a.sumOverRow(x); break;
-      case "maxCoeff": if (x.byRow) return a.maxOverRow(x); break;
+      case "array":
+        return x.with({ array: true });
+      case "matrix":
+      case "eval":
+      case "derived":
+        return x.with({ array: false });
+      case "colwise":
+        return x;
+      case "rowwise":
+        return x.with({ byRow: true });
+      case "transpose":
+        return x.with({ nr: x.nc, nc: x.nr, at: (i, j) => x.at(j, i), sym: (i, j) => x.sym(j, i) });
+      case "asDiagonal":
+        return x.with({ diagonal: true });
+      case "exp":
+        return a.exp(x);
+      case "log":
+        return a.log(x);
+      case "cwiseInverse":
+        return a.inverse(x);
+      case "cwiseMax":
+        return a.larger(x, of(node.args[0]));
+      case "cwiseProduct":
+        return a.times(x, of(node.args[0]));
+      case "sum":
+        if (x.byRow) return a.sumOverRow(x);
+        break;
+      case "maxCoeff":
+        if (x.byRow) return a.maxOverRow(x);
+        break;
     }
     throw new Error(`no rule for ${node.method}`);
   }
@@ -130,16 +159,20 @@ class Formulas {
 
   #eachOf(tile, f, sym) {
     const x = tileOperand(tile, tile.name);
-    return new Operand({ ...x, at: (i, j) => f(x.at(i, j), i + tile.rows[0], j + tile.cols[0]), sym: (i, j) => sym(x.sym(i, j)) });
+    return new Operand(
+        {...x, at: (i, j) => f(x.at(i, j), i + tile.rows[0], j + tile.cols[0]), sym: (i, j) => sym(x.sym(i, j)) });
   }
 
   /** mask.apply: softcap, ALiBi, position, explicit mask, each if asked for. */
   applied(scope) {
     const { problem } = this.trace, { step, before } = scope, u = this.arithmetic.u;
-    const kinds = [problem.softcap > 0 && "softcap", problem.alibi && "alibi",
-                   !isTileFull(problem, step.rows, step.cols) && "position", problem.mask && "mask"].filter(Boolean);
+    const kinds = [
+      problem.softcap > 0 && "softcap", problem.alibi && "alibi",
+      !isTileFull(problem, step.rows, step.cols) && "position", problem.mask && "mask"
+    ].filter(Boolean);
     const c = problem.softcap, slope = problem.alibi ? this.#slope(step) : 0;
-    const hidden = (s, isSeen, why) => term(isSeen ? s.v : -Infinity, 0, isSeen ? `${s.n}: ${why}` : `−∞: ${why}`, s.cells);
+    const hidden = (s, isSeen, why) =>
+        term(isSeen ? s.v : -Infinity, 0, isSeen ? `${s.n}: ${why}` : `−∞: ${why}`, s.cells);
     switch (kinds[this.#turn(step)]) {
       case "softcap":
         return this.#eachOf(before, (s) => {
@@ -149,7 +182,9 @@ class Formulas {
       case "alibi":
         return this.#eachOf(before, (s, i, j) => {
           const distance = alibiDistance(problem, i, j), v = s.v - slope * distance;
-          return term(v, u * (Math.abs(v) + Math.abs(slope * distance)), `${s.n} − ${shown(slope)}·${distance}`, s.cells, false);
+          return term(
+              v, u * (Math.abs(v) + Math.abs(slope * distance)), `${s.n} − ${shown(slope)}·${distance}`, s.cells,
+              false);
         }, (s) => `${s} − slope·distance`);
       case "position":
         return this.#eachOf(before, (s, i, j) => {
@@ -159,7 +194,8 @@ class Formulas {
       case "mask": {
         const allowed = scope.live.get("mask");
         return allowed && this.#eachOf(before, (s, i, j) => {
-          const k = (i - allowed.rows[0]) * (allowed.cols[1] - allowed.cols[0]) + j - allowed.cols[0], isSeen = allowed.values[k] !== 0;
+          const k = (i - allowed.rows[0]) * (allowed.cols[1] - allowed.cols[0]) + j - allowed.cols[0],
+                isSeen = allowed.values[k] !== 0;
           return hidden(s, isSeen, `the mask is ${shown(allowed.values[k])}`);
         }, (s) => `${s} where the mask is not 0, else −∞`);
       }
@@ -200,8 +236,10 @@ class Formulas {
   /** P.round: as the matrix unit takes it. */
   rounded({ before }) {
     const half = { fp16: 2 ** -11, bf16: 2 ** -8 }[this.trace.dtype] ?? 0;
-    return this.#eachOf(before, (x) => term(x.v, half * Math.abs(x.v) + (half && 2 ** -25), `${x.n} rounded to ${this.trace.dtype}`, x.cells),
-                        (s) => `${s} rounded to ${this.trace.dtype}`);
+    return this.#eachOf(
+        before,
+        (x) => term(x.v, half * Math.abs(x.v) + (half && 2 ** -25), `${x.n} rounded to ${this.trace.dtype}`, x.cells),
+        (s) => `${s} rounded to ${this.trace.dtype}`);
   }
 
   /** dropped(P, …): P is rounded; with dropout copied, dropped and the copy rounded. */

@@ -26,7 +26,8 @@ const marks = [
 ];
 
 function helpHtml() {
-  const keyLine = ([names, what]) => tr(rowHead(names.split("  ").map((k) => `<kbd>${escaped(k)}</kbd>`).join(" ")), td(what));
+  const keyLine = ([names, what]) =>
+      tr(rowHead(names.split("  ").map((k) => `<kbd>${escaped(k)}</kbd>`).join(" ")), td(what));
   const markLine = ([swatch, what]) => tr(rowHead(`<span class="swatch ${swatch}"></span>`), td(what));
   return `<h2 id="help-title">Keys and marks</h2><div class="help-columns">
     <table><caption>Keys</caption><tbody>${keys.map(keyLine).join("")}</tbody></table>
@@ -40,12 +41,17 @@ function helpHtml() {
 }
 
 const legend = {
-  "k-sram": "in SRAM", "k-read": "read", "k-write": "written", "k-masked": "masked", "k-stale": "not final",
-  "k-gone": "gone", "k-empty": "unwritten",
+  "k-sram": "in SRAM",
+  "k-read": "read",
+  "k-write": "written",
+  "k-masked": "masked",
+  "k-stale": "not final",
+  "k-gone": "gone",
+  "k-empty": "unwritten",
 };
 
 const legendHtml = () =>
-  Object.entries(legend).map(([swatch, what]) => `<span><i class="swatch ${swatch}"></i>${what}</span>`).join("");
+    Object.entries(legend).map(([swatch, what]) => `<span><i class="swatch ${swatch}"></i>${what}</span>`).join("");
 
 /** A <dialog> that H and ? open. */
 class Help {
@@ -54,7 +60,5 @@ class Help {
     dialog.innerHTML = helpHtml();
     dialog.querySelector(".close").onclick = () => dialog.close();
   }
-  toggle() {
-    this.dialog.open ? this.dialog.close() : this.dialog.showModal();
-  }
+  toggle() { this.dialog.open ? this.dialog.close() : this.dialog.showModal(); }
 }

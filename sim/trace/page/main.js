@@ -42,12 +42,13 @@ class App {
 
   /** @param isJump leaves an entry in the browser's history */
   moveTo(view, count, isJump = false) {
-    const to = Math.max(0, Math.min(view.trace.length, Math.trunc(count) || 0));
+    if (isJump) this.#writeAddress("replaceState");
     this.active = view;
     this.notice("");
-    view.count = to;
+    view.count = Math.max(0, Math.min(view.trace.length, Math.trunc(count) || 0));
     this.#follow(view);
-    this.changed(view, isJump);
+    this.changed();
+    if (isJump) this.#writeAddress("pushState");
   }
 
   /** Locked, the other trace goes where this one is. */
@@ -62,11 +63,17 @@ class App {
     this.draw();
   }
 
-  /** Draws, and writes the address: while stepping in place, after a jump as a new entry. */
-  changed(view = this.active, isJump = false) {
+  /** Draws at once; the address follows a little later, since browsers bear few changes of it in a second. */
+  changed() {
     this.draw();
+    clearTimeout(this.pending);
+    this.pending = setTimeout(() => this.#writeAddress("replaceState"), 150);
+  }
+
+  #writeAddress(how) {
+    clearTimeout(this.pending);
     const address = addressOf(this);
-    if (address !== location.hash) history[isJump ? "pushState" : "replaceState"](null, "", address);
+    if (address !== location.hash) history[how](null, "", address);
   }
 
   draw() {
@@ -84,7 +91,8 @@ class App {
     const at = view.trace.stepsOfLine.get(`${file}:${line}`).map((k) => k + 1);
     const next = isBack ? at.findLast((k) => k < view.count) : at.find((k) => k > view.count);
     this.moveTo(view, next ?? (isBack ? at.at(-1) : at[0]), true);
-    if (next === undefined) this.notice(`Line ${line} runs no more ${isBack ? "before" : "after"} here: this is its ${isBack ? "last" : "first"} execution`);
+    const [where, which] = isBack ? ["before", "last"] : ["after", "first"];
+    if (next === undefined) this.notice(`Line ${line} runs no more ${where} here: this is its ${which} execution`);
   }
 
   setConditions(conditions) {
@@ -104,27 +112,23 @@ class App {
   }
 
   turnTheme() {
-    const isDarkNow = this.theme ? this.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-    this.theme = isDarkNow ? "light" : "dark";
+    this.theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
     this.#paintTheme();
     this.changed();
   }
 
+  /** The chosen theme, or else the system's. */
   #paintTheme() {
-    if (this.theme) document.documentElement.dataset.theme = this.theme;
-    else delete document.documentElement.dataset.theme;
+    const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+    document.documentElement.dataset.theme = this.theme || system;
     this.palette = new Palette();
     this.draw();
   }
 
-  notice(text) {
-    byId("notice").textContent = text;
-  }
+  notice(text) { byId("notice").textContent = text; }
 
   /** Of all that the traces' states show; for tests. */
-  digest() {
-    return this.views.map((view) => view.digest()).join(" ");
-  }
+  digest() { return this.views.map((view) => view.digest()).join(" "); }
 }
 
 window.stepper = new App(JSON.parse(byId("traces").textContent));

@@ -24,7 +24,8 @@ function shown(x, digits = 4) {
   if (x === -Infinity) return "−∞";
   if (isLowest(x)) return "lowest";
   const rounded = Number(x.toPrecision(digits)), size = Math.abs(rounded);
-  return minus(size !== 0 && (size < 1e-4 || size >= 1e6) ? rounded.toExponential().replace("e+", "e") : String(rounded));
+  return minus(
+      size !== 0 && (size < 1e-4 || size >= 1e6) ? rounded.toExponential().replace("e+", "e") : String(rounded));
 }
 
 /** 12345 as 12,345. */
@@ -45,4 +46,5 @@ const contains = ([a, b], i) => i >= a && i < b;
 const sameRange = (p, q) => p[0] === q[0] && p[1] === q[1];
 
 /** Text for HTML. */
-const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+const escaped = (text) =>
+    String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;" })[c]);

@@ -9,9 +9,7 @@ class Operand {
   constructor(fields) {
     Object.assign(this, { scalar: false, array: false, diagonal: false, broadcast: false, factor: null }, fields);
   }
-  with(fields) {
-    return new Operand({ ...this, ...fields });
-  }
+  with(fields) { return new Operand({...this, ...fields }); }
 }
 
 /** One unit in the last place of 1, for the format in which the statements compute. */
@@ -30,7 +28,9 @@ function tileOperand(tile, name) {
   const isColumn = nc === 1 && !isOverBoth(tile.name) && !/^d?[QKVO]$/.test(baseName(tile.name));
   const index = (k, offset) => (typeof k === "number" ? k + offset : k);
   return new Operand({
-    nr, nc, tile,
+    nr,
+    nc,
+    tile,
     at: (i, j) => {
       const v = tile.values ? tile.values[i * nc + j] : NaN;
       return term(v, 0, shown(v), [{ tile, i, j }]);
@@ -40,16 +40,13 @@ function tileOperand(tile, name) {
 }
 
 /** sym in brackets where it holds a sign that would be torn apart. */
-const bracketedSign = (text) => (/^[^()]*[ ][+−][ ]/.test(text.replace(/<[^>]*>|\([^()]*\)/g, "")) ? `(${text})` : text);
+const bracketedSign = (text) =>
+    (/^[^()]*[ ][+−][ ]/.test(text.replace(/<[^>]*>|\([^()]*\)/g, "")) ? `(${text})` : text);
 
 class Arithmetic {
-  constructor(trace) {
-    this.u = unitOf(trace);
-  }
+  constructor(trace) { this.u = unitOf(trace); }
 
-  rounded(v, e) {
-    return e + this.u * Math.abs(v);
-  }
+  rounded(v, e) { return e + this.u * Math.abs(v); }
 
   plus(a, b, sign) {
     const n = (s, t) => `${s.n} ${sign > 0 ? "+" : "−"} ${bracketed(t)}`;
@@ -62,15 +59,16 @@ class Arithmetic {
   times(a, b) {
     return this.elementwise(a, b, (s, t) => {
       const v = s.v * t.v;
-      return term(v, this.rounded(v, Math.abs(s.v) * t.e + Math.abs(t.v) * s.e), `${bracketed(s)}·${bracketed(t)}`,
-                  [...s.cells, ...t.cells]);
+      return term(
+          v, this.rounded(v, Math.abs(s.v) * t.e + Math.abs(t.v) * s.e), `${bracketed(s)}·${bracketed(t)}`,
+          [...s.cells, ...t.cells]);
     }, (s, t) => `${bracketedSign(s)}·${bracketedSign(t)}`);
   }
 
   larger(a, b) {
-    return this.elementwise(a, b, (s, t) =>
-      term(Math.max(s.v, t.v), Math.max(s.e, t.e), `max(${s.n}, ${t.n})`, [...s.cells, ...t.cells]),
-      (s, t) => `max(${s}, ${t})`);
+    return this.elementwise(
+        a, b, (s, t) => term(Math.max(s.v, t.v), Math.max(s.e, t.e), `max(${s.n}, ${t.n})`, [...s.cells, ...t.cells]),
+        (s, t) => `max(${s}, ${t})`);
   }
 
   /** A scalar or a column stretches over the other operand. */
@@ -78,7 +76,10 @@ class Arithmetic {
     const wide = a.scalar || (!b.scalar && b.nc > a.nc) ? b : a;
     const pick = (x, i, j) => (x.scalar ? [0, 0] : x.nc === 1 && wide.nc > 1 ? [i, 0] : [i, j]);
     return new Operand({
-      nr: wide.nr, nc: wide.nc, scalar: a.scalar && b.scalar, array: a.array || b.array,
+      nr: wide.nr,
+      nc: wide.nc,
+      scalar: a.scalar && b.scalar,
+      array: a.array || b.array,
       at: (i, j) => f(a.at(...pick(a, i, j)), b.at(...pick(b, i, j))),
       sym: (i, j) => sym(a.sym(...pick(a, i, j)), b.sym(...pick(b, i, j))),
     });
@@ -112,7 +113,8 @@ class Arithmetic {
   /** Over a row: sum or maximum. */
   overRow(a, f) {
     const terms = (i) => Array.from({ length: a.nc }, (_, j) => a.at(i, j));
-    return new Operand({ nr: a.nr, nc: 1, at: (i) => f(terms(i)), sym: (i) => `${f.sign} ${bracketedSign(a.sym(i, "j"))}` });
+    return new Operand(
+        { nr: a.nr, nc: 1, at: (i) => f(terms(i)), sym: (i) => `${f.sign} ${bracketedSign(a.sym(i, "j"))}` });
   }
 
   sumOverRow(a) {
@@ -121,8 +123,9 @@ class Arithmetic {
   }
 
   maxOverRow(a) {
-    const max = (terms) => term(terms.reduce((m, t) => (t.v > m || Number.isNaN(t.v) ? t.v : m), -Infinity),
-                                Math.max(0, ...terms.map((t) => t.e)), `max(${joined(terms, ", ")})`, terms.flatMap((t) => t.cells));
+    const max = (terms) => term(
+        terms.reduce((m, t) => (t.v > m || Number.isNaN(t.v) ? t.v : m), -Infinity),
+        Math.max(0, ...terms.map((t) => t.e)), `max(${joined(terms, ", ")})`, terms.flatMap((t) => t.cells));
     return this.overRow(a, Object.assign(max, { sign: "max<sub>j</sub>" }));
   }
 
@@ -131,7 +134,9 @@ class Arithmetic {
     let v = 0, e = 0, all = 0;
     for (const t of terms) (v += t.v), (e += t.e), (all += Math.abs(t.v));
     const n = terms.length === 1 ? terms[0].n : joined(terms, " + ");
-    return term(v, e + (terms.length + 1) * this.u * all, n || "0", terms.flatMap((t) => t.cells), terms.length === 1 && terms[0].tight);
+    return term(
+        v, e + (terms.length + 1) * this.u * all, n || "0", terms.flatMap((t) => t.cells),
+        terms.length === 1 && terms[0].tight);
   }
 
   /** A scalar in front of a matrix goes out in front of the sum. */
@@ -151,9 +156,7 @@ class Arithmetic {
     return factor ? this.times(factor, inner) : inner;
   }
 
-  scaled(scalar, of) {
-    return Object.assign(this.times(scalar, of), { factor: { scalar, of } });
-  }
+  scaled(scalar, of) { return Object.assign(this.times(scalar, of), { factor: { scalar, of } }); }
 
   multiply(a, b) {
     if (a.scalar && !b.scalar) return this.scaled(a, b);

@@ -6,14 +6,29 @@ class Palette {
     const style = getComputedStyle(document.documentElement);
     const of = (name) => style.getPropertyValue(`--${name}`).trim();
     Object.assign(this, {
-      ink: of("ink"), muted: of("muted"), paper: of("pane"), line: of("line"), read: of("read"), write: of("write"),
-      pick: of("pick"), mma: of("mma"), global: of("global"), shared: of("shared"), other: of("other"),
-      negative: rgbOf(of("negative")), zero: rgbOf(of("zero")), positive: rgbOf(of("positive")),
-      nan: rgbOf(of("nan")), hidden: rgbOf(of("hidden")), empty: rgbOf(of("empty")),
+      ink: of("ink"),
+      muted: of("muted"),
+      paper: of("pane"),
+      line: of("line"),
+      read: of("read"),
+      write: of("write"),
+      pick: of("pick"),
+      mma: of("mma"),
+      global: of("global"),
+      shared: of("shared"),
+      other: of("other"),
+      negative: rgbOf(of("negative")),
+      zero: rgbOf(of("zero")),
+      positive: rgbOf(of("positive")),
+      nan: rgbOf(of("nan")),
+      hidden: rgbOf(of("hidden")),
+      empty: rgbOf(of("empty")),
     });
     this.hatches = {
-      masked: hatch(this.muted, 5, [[0, 5, 5, 0]]), stale: hatch(this.ink, 9, [[0, 0, 9, 9]]),
-      gone: hatch(this.line, 8, [[0, 0, 8, 8], [0, 8, 8, 0]]), empty: hatch(this.line, 6, [], 1.2),
+      masked: hatch(this.muted, 5, [[0, 5, 5, 0]]),
+      stale: hatch(this.ink, 9, [[0, 0, 9, 9]]),
+      gone: hatch(this.line, 8, [[0, 0, 8, 8], [0, 8, 8, 0]]),
+      empty: hatch(this.line, 6, [], 1.2),
     };
   }
 
@@ -74,7 +89,9 @@ function paintCells(g, { x, y, cw, ch, rows, cols }, colorOf) {
   for (let r = 0, k = 0; r < rows; ++r)
     for (let c = 0; c < cols; ++c, k += 4) {
       const color = colorOf(r, c);
-      if (color) (image.data[k] = color[0]), (image.data[k + 1] = color[1]), (image.data[k + 2] = color[2]), (image.data[k + 3] = 255);
+      if (color)
+        (image.data[k] = color[0]), (image.data[k + 1] = color[1]), (image.data[k + 2] = color[2]),
+            (image.data[k + 3] = 255);
     }
   scratch.width = cols;
   scratch.height = rows;
@@ -96,7 +113,8 @@ function paintNumbers(g, { x, y, cw, ch, rows, cols }, valueOf, colorOf) {
     for (let c = 0; c < cols; ++c) {
       const v = valueOf(r, c);
       if (v === undefined) continue;
-      const color = colorOf(r, c), text = isLowest(v) ? "low" : shown(v, digits), at = [x + (c + 0.5) * cw, y + (r + 0.5) * ch];
+      const color = colorOf(r, c), text = isLowest(v) ? "low" : shown(v, digits),
+            at = [x + (c + 0.5) * cw, y + (r + 0.5) * ch];
       g.strokeStyle = `rgb(${color})`;  // clears the hatch behind the digits
       g.strokeText(text, ...at, cw - 2);
       g.fillStyle = isDark(color) ? "#fff" : "#111";

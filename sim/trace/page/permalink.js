@@ -1,6 +1,7 @@
 // The address: #step=57&row=2&cell=O.2.1&… says where the page is, so that a link shows what its sender saw.
 
-const cellText = (cell) => (cell ? [cell.tile === undefined ? cell.name : `${cell.name}@${cell.tile}`, cell.i, cell.j].join(".") : "");
+const cellText = (cell) =>
+    (cell ? [cell.tile === undefined ? cell.name : `${cell.name}@${cell.tile}`, cell.i, cell.j].join(".") : "");
 
 function cellFrom(text) {
   const parts = text?.match(/^([^.@]+)(?:@(\d+))?\.(\d+)\.(\d+)$/);
@@ -41,7 +42,8 @@ function restoreFromAddress(app) {
     view.cell = cellFrom(get("cell"));
     const head = get("head")?.match(/^(\d+)\.(\d+)$/);
     view.followsHead = !head;
-    if (k && app.isLocked && get("step") === null) view.count = partnerCount(app.views[0].trace, app.views[0].count, view.trace);
+    if (k && app.isLocked && get("step") === null)
+      view.count = partnerCount(app.views[0].trace, app.views[0].count, view.trace);
     if (head) (view.batch = whole(head[1], batch - 1)), (view.head = whole(head[2], heads - 1));
   });
 }

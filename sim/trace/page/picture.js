@@ -19,8 +19,10 @@ class Picture {
     this.tilesOfSlot = this.#tilesBySlot();
   }
 
+  /** Of a kernel with something in shared memory or watched registers. */
   #shelfWidth(width) {
-    return this.trace.isKernel ? Math.round(width * 0.5) : 0;
+    this.hasShelf ??= this.trace.isKernel && this.trace.steps.some((s) => s.takes);
+    return this.hasShelf ? Math.round(width * 0.45) : 0;
   }
 
   /** The height that the picture takes at this width, if there is enough. */
@@ -41,7 +43,7 @@ class Picture {
     this.#drawSources(g);
   }
 
-  /** What lies at a point of the canvas: { name, i, j } in the matrix's own rows and columns, or { name, tile, i, j }. */
+  /** What lies at a point of the canvas: { name, i, j } of a matrix, or { name, tile, i, j } of a tile on the shelf. */
   cellAt(x, y) {
     for (const box of [...this.shelf, ...this.slots.values()]) {
       const c = Math.floor((x - box.x) / box.cw), r = Math.floor((y - box.y) / box.ch);
@@ -55,12 +57,14 @@ class Picture {
   /** What a cell holds: in SRAM, in HBM; undefined where it is not there. */
   valueOf({ name, tile, i, j }) {
     if (tile !== undefined) {
-      const t = this.state.tiles.get(tile);
-      return { sram: t?.values?.[i * (t.cols[1] - t.cols[0]) + j], hbm: undefined };
+      const shelved = this.state.tiles.get(tile);
+      return { sram: shelved && valueIn(shelved, i, j), hbm: undefined };
     }
     const inSram = (this.tilesOfSlot.get(name) ?? []).find((t) => contains(t.rows, i) && contains(t.cols, j));
-    const nc = inSram && inSram.cols[1] - inSram.cols[0];
-    return { sram: inSram?.values?.[(i - inSram.rows[0]) * nc + j - inSram.cols[0]], hbm: this.#hbm(name)?.(i, j)?.value };
+    return {
+      sram: inSram && valueIn(inSram, i - inSram.rows[0], j - inSram.cols[0]),
+      hbm: this.#hbm(name)?.(i, j)?.value,
+    };
   }
 
   #tilesBySlot() {
@@ -78,18 +82,21 @@ class Picture {
     return isOverKeys(tile.name) ? group(tile.head) === group(this.head) : tile.head === this.head;
   }
 
-  /** The tensors of a slot, the accumulator last: (i, j) → { value, isFinal } or undefined where nothing was written. */
+  /** What the tensors of a slot hold, the accumulator's last: (i, j) → { value, isFinal }, undefined if unwritten. */
   #hbm(name) {
     const { trace, state, batch, head } = this;
-    const tensors = trace.tensors.map((t, k) => ({ t, k })).filter(({ t }) => t.name === name || t.name === `${name}_acc`);
+    const tensors =
+        trace.tensors.map((t, k) => ({ t, k })).filter(({ t }) => t.name === name || t.name === `${name}_acc`);
     if (!tensors.length) return null;
     tensors.sort((a, b) => a.t.name.length - b.t.name.length);
     return (i, j) => {
       for (const { t, k } of tensors) {
         const element = trace.firstElement(t, batch, head) + i * t.cols + j;
         if (state.tensors[k].written[element])
-          return { value: state.tensors[k].values[element],
-                   isFinal: t.name === name && trace.lastWrite[k][element] < state.count };
+          return {
+            value: state.tensors[k].values[element],
+            isFinal: t.name === name && trace.lastWrite[k][element] < state.count
+          };
       }
       return undefined;
     };
@@ -102,7 +109,7 @@ class Picture {
     const inTile = (i, j) => tiles.find((t) => t.values && contains(t.rows, i) && contains(t.cols, j));
     const value = (r, c) => {
       const [i, j] = at(r, c), tile = inTile(i, j);
-      return tile ? tile.values[(i - tile.rows[0]) * (tile.cols[1] - tile.cols[0]) + j - tile.cols[0]] : hbm?.(i, j)?.value;
+      return tile ? valueIn(tile, i - tile.rows[0], j - tile.cols[0]) : hbm?.(i, j)?.value;
     };
     const color = (r, c) => {
       const v = value(r, c);
@@ -158,25 +165,27 @@ class Picture {
     }, (r, from, to) => g.fillRect(slot.x + from * slot.cw, slot.y + r * slot.ch, (to - from) * slot.cw, slot.ch));
   }
 
-  #isInput(name) {
-    return this.trace.tensorNamed(name)?.role === "input";
-  }
+  #isInput(name) { return this.trace.tensorNamed(name)?.role === "input"; }
 
   #drawMasked(g, slot) {
     g.fillStyle = this.palette.hatches.masked;
-    forEachRun(slot, (i, j) => !this.trace.sees(this.batch, this.head, i, j),
-               (r, from, to) => g.fillRect(slot.x + from * slot.cw, slot.y + r * slot.ch, (to - from) * slot.cw, slot.ch));
+    forEachRun(
+        slot, (i, j) => !this.trace.sees(this.batch, this.head, i, j),
+        (r, from, to) => g.fillRect(slot.x + from * slot.cw, slot.y + r * slot.ch, (to - from) * slot.cw, slot.ch));
   }
 
   /** The part [rows, cols] of a slot's matrix as it is drawn. */
   #box(slot, rows, cols) {
     const [ys, xs] = slot.turned ? [cols, rows] : [rows, slot.isColumn ? [0, 1] : cols];
-    return { x: slot.x + xs[0] * slot.cw, y: slot.y + ys[0] * slot.ch, w: (xs[1] - xs[0]) * slot.cw, h: (ys[1] - ys[0]) * slot.ch };
+    return {
+      x: slot.x + xs[0] * slot.cw,
+      y: slot.y + ys[0] * slot.ch,
+      w: (xs[1] - xs[0]) * slot.cw,
+      h: (ys[1] - ys[0]) * slot.ch
+    };
   }
 
-  #slotOf(name) {
-    return this.slots.get(name) ?? this.slots.get(baseName(name));
-  }
+  #slotOf(name) { return this.slots.get(name) ?? this.slots.get(baseName(name)); }
 
   /** What the step reads, in blue with an R, and what it writes or computes, in orange, dashed, with a W or =. */
   #drawMoves(g) {
@@ -190,7 +199,7 @@ class Picture {
         const from = this.#slotOf(tile.name);
         if (from && tile.id !== step.tile) paintFrame(g, this.#box(from, tile.rows, tile.cols), reads);
       }
-      if (slot) paintFrame(g, this.#box(slot, step.rows, step.cols), { ...writes, letter: "=" });
+      if (slot) paintFrame(g, this.#box(slot, step.rows, step.cols), {...writes, letter: "=" });
     } else if (slot) {
       paintFrame(g, this.#box(slot, step.rows, step.cols ?? [0, 1]), step.do === "load" ? reads : writes);
     }
@@ -204,20 +213,22 @@ class Picture {
       const first = (change.first ?? 0) - this.trace.firstElement(t, this.batch, this.head);
       if (!slot || first < 0 || first >= t.rows * t.cols) continue;
       const rows = [Math.floor(first / t.cols), Math.ceil((first + change.values.length) / t.cols)];
-      paintFrame(g, this.#box(slot, rows, [0, t.cols]),
-                 { color: this.palette.write, width: 2.5, dash: [6, 3], letter: "W", paper: this.palette.paper });
+      paintFrame(
+          g, this.#box(slot, rows, [0, t.cols]),
+          { color: this.palette.write, width: 2.5, dash: [6, 3], letter: "W", paper: this.palette.paper });
     }
   }
 
   /** The tile of S that is being worked on. */
   #drawVisit(g) {
-    const { visit, trace, palette } = this;
-    if (!visit || visit.row < 0 || !trace.tiles) return;
-    const { br, bc } = trace.tiles, { n_q: nq, n_k: nk } = trace.problem;
-    const rows = [visit.row * br, Math.min(nq, (visit.row + 1) * br)], cols = [Math.max(0, visit.col) * bc, Math.min(nk, (Math.max(0, visit.col) + 1) * bc)];
+    const { visit, palette } = this, { n_q: nq, n_k: nk } = this.trace.problem;
+    if (!visit || visit.row < 0) return;
+    const { br, bc } = visit, col = Math.max(0, visit.col);
+    const rows = [visit.row * br, Math.min(nq, (visit.row + 1) * br)], cols = [col * bc, Math.min(nk, (col + 1) * bc)];
     for (const name of ["S", "P"]) {
       const slot = this.slots.get(name);
-      if (slot && rows[0] < nq && cols[0] < nk) paintFrame(g, this.#box(slot, rows, cols), { color: palette.muted, width: 1, dash: [2, 2] });
+      if (slot && rows[0] < nq && cols[0] < nk)
+        paintFrame(g, this.#box(slot, rows, cols), { color: palette.muted, width: 1, dash: [2, 2] });
     }
   }
 
@@ -241,8 +252,8 @@ class Picture {
       const slot = shelved || this.#slotOf(cell.name);
       if (slot) paintFrame(g, this.#box(slot, [cell.i, cell.i + 1], [cell.j, cell.j + 1]), style);
     };
-    for (const cell of this.sources ?? []) paint(cell, { ...pick, width: 1.5, dash: [3, 2] });
-    if (this.cell) paint(this.cell, { ...pick, width: 2.5 });
+    for (const cell of this.sources ?? []) paint(cell, {...pick, width: 1.5, dash: [3, 2] });
+    if (this.cell) paint(this.cell, {...pick, width: 2.5 });
   }
 }
 

@@ -2,9 +2,7 @@
 
 /** What lies where after `count` steps. Arrays of tiles are replaced, never changed, so that copies may share them. */
 class State {
-  constructor(fields) {
-    Object.assign(this, fields);
-  }
+  constructor(fields) { Object.assign(this, fields); }
 
   /** Before the first step: the inputs are in HBM, SRAM is empty. */
   static first(trace) {
@@ -13,13 +11,16 @@ class State {
       count: 0,
       tensors: trace.tensors.map((t) => {
         const size = t.batch * t.heads * t.rows * t.cols;
-        return { values: t.initial?.slice() ?? new Float64Array(size), written: new Uint8Array(size).fill(t.initial ? 1 : 0) };
+        return {
+          values: t.initial?.slice() ?? new Float64Array(size),
+          written: new Uint8Array(size).fill(t.initial ? 1 : 0)
+        };
       }),
       /** @type {Map<number, object>} id → { id, name, rows, cols, values or null, batch, head, space, … } */
       tiles: new Map(),
       /** Parts of S, P, … that were in SRAM and are no more: "name batch head rows cols" → { name, rows, cols, … } */
       gone: new Map(),
-      counts: { ...nothing(), sram: [0, 0], flops: [0, 0, 0], held: 0, peak: 0 },
+      counts: {...nothing(), sram: [0, 0], flops: [0, 0, 0], held: 0, peak: 0 },
       ofTensor: trace.tensors.map(nothing),
       lines: new Map(),
     });
@@ -29,10 +30,10 @@ class State {
     return new State({
       count: this.count,
       tensors: this.tensors.map((t) => ({ values: t.values.slice(), written: t.written.slice() })),
-      tiles: new Map([...this.tiles].map(([id, tile]) => [id, { ...tile }])),
+      tiles: new Map([...this.tiles].map(([id, tile]) => [id, {...tile }])),
       gone: new Map(this.gone),
-      counts: { ...this.counts, sram: [...this.counts.sram], flops: [...this.counts.flops] },
-      ofTensor: this.ofTensor.map((t) => ({ ...t })),
+      counts: {...this.counts, sram: [...this.counts.sram], flops: [...this.counts.flops] },
+      ofTensor: this.ofTensor.map((t) => ({...t })),
       lines: new Map(this.lines),
     });
   }
@@ -49,18 +50,30 @@ class State {
 
   #release(id) {
     const tile = this.tiles.get(id);
-    if (tile && tile.values && isOverBoth(tile.name)) this.#goes(tile);
+    if (tile?.values && tile.space === "sram" && isOverBoth(tile.name)) this.#goes(tile);
     this.tiles.delete(id);
   }
 
   /** A tile is given back or renamed: what was in it is in SRAM no more. */
   #goes({ name, batch, head, rows, cols }) {
-    this.gone.set([baseName(name), batch, head, rows, cols].join(" "), { name: baseName(name), batch, head, rows, cols });
+    this.gone.set(
+        [baseName(name), batch, head, rows, cols].join(" "), { name: baseName(name), batch, head, rows, cols });
   }
 
   #take(take, step) {
-    this.tiles.set(take.tile, { rows: [0, 0], cols: [0, 1], space: "sram", ...take, id: take.tile, values: null, since: step.index,
-                                worker: step.worker ?? 0, batch: step.batch ?? 0, head: step.head ?? 0, lane: take.lane ?? step.lane });
+    this.tiles.set(take.tile, {
+      rows: [0, 0],
+      cols: [0, 1],
+      space: "sram",
+      ...take,
+      id: take.tile,
+      values: null,
+      since: step.index,
+      worker: step.worker ?? 0,
+      batch: step.batch ?? 0,
+      head: step.head ?? 0,
+      lane: take.lane ?? step.lane
+    });
   }
 
   #act(trace, step) {
@@ -70,28 +83,37 @@ class State {
       forEachElement(trace, step, (element, k) => (values[k] = this.tensors[step.tensor].values[element]));
       if (tile) Object.assign(tile, { values, since: step.index, rows: step.rows, cols: step.cols });
     } else if (step.do === "store" || step.do === "accumulate") {
+      const sum = trace.dtype === "fp64" ? Number : Math.fround;
       const { values, written } = this.tensors[step.tensor], from = step.values ?? tile?.values;
       forEachElement(trace, step, (element, k) => {
-        values[element] = step.do === "store" || step.values ? from[k] : values[element] + from[k];
+        values[element] = step.do === "store" || step.values ? from[k] : sum(values[element] + from[k]);
         written[element] = 1;
       });
     } else if (tile && step.values) {
       if (tile.name !== step.name && tile.values && isOverBoth(tile.name)) this.#goes(tile);
-      Object.assign(tile, { name: step.name ?? tile.name, rows: step.rows ?? tile.rows, cols: step.cols ?? tile.cols,
-                            values: step.values, since: step.index });
+      Object.assign(tile, {
+        name: step.name ?? tile.name,
+        rows: step.rows ?? tile.rows,
+        cols: step.cols ?? tile.cols,
+        values: step.values,
+        since: step.index
+      });
       this.gone.delete([baseName(tile.name), tile.batch, tile.head, tile.rows, tile.cols].join(" "));
     }
   }
 
-  #change(change, step) {
-    if (change.tensor === undefined) {
-      const tile = this.tiles.get(change.tile);
-      if (tile) Object.assign(tile, { values: change.values, since: step.index });
-    } else {
-      const { values, written } = this.tensors[change.tensor], first = change.first ?? 0;
-      values.set(change.values, first);
-      written.fill(1, first, first + change.values.length);
+  /** Of a kernel: some elements of a tile or tensor are new, and thereby known. */
+  #change({ tensor, tile: id, first = 0, values }, step) {
+    if (tensor !== undefined) {
+      this.tensors[tensor].values.set(values, first);
+      this.tensors[tensor].written.fill(1, first, first + values.length);
+      return;
     }
+    const tile = this.tiles.get(id), all = new Float64Array(size(tile)), known = new Uint8Array(all.length);
+    if (tile.values) all.set(tile.values), known.set(tile.known);
+    all.set(values, first);
+    known.fill(1, first, first + values.length);
+    Object.assign(tile, { values: all, known, since: step.index });
   }
 
   #count(trace, step) {
@@ -107,9 +129,9 @@ class State {
 
   /** The tiles in the SRAM of the step's worker; of a kernel, in its CTA's shared memory. */
   holders(trace, step) {
-    const cta = (lane) => String(trace.lanes[lane ?? 0]?.cta);
-    return [...this.tiles.values()].filter((t) => t.space !== "registers" &&
-      (trace.isKernel ? cta(t.lane) === cta(step?.lane) : t.worker === (step?.worker ?? 0)));
+    return [...this.tiles.values()].filter(
+        (t) => t.space !== "registers" &&
+            (trace.isKernel ? trace.ctaOf(t.lane) === trace.ctaOf(step?.lane) : t.worker === (step?.worker ?? 0)));
   }
 
   /** A short text that two states share only if they are equal in all that is shown. */
@@ -123,6 +145,7 @@ class State {
     for (const tile of this.tiles.values()) {
       text(JSON.stringify([tile.id, tile.name, tile.rows, tile.cols, tile.since]));
       tile.values?.forEach(number);
+      tile.known?.forEach(word);
     }
     text(JSON.stringify([this.count, [...this.gone.keys()].sort(), this.counts, this.ofTensor, [...this.lines]]));
     return hash.toString(16).padStart(8, "0");
@@ -131,12 +154,18 @@ class State {
 
 const size = ({ rows, cols }) => (rows[1] - rows[0]) * ((cols ?? [0, 1])[1] - (cols ?? [0, 1])[0]);
 
+/** What a tile holds in its own row and column; undefined where that is not known. */
+function valueIn(tile, i, j) {
+  const k = i * (tile.cols[1] - tile.cols[0]) + j;
+  return tile.values && (!tile.known || tile.known[k]) ? tile.values[k] : undefined;
+}
+
 /** States by step count. Saves one now and then, so that going back is cheap. */
 class Replay {
   constructor(trace, saved) {
     this.trace = trace;
     this.saved = saved ?? new Map([[0, State.first(trace)]]);
-    this.every = Math.max(32, Math.ceil(trace.length / 48));
+    this.every = Math.max(8, Math.ceil(trace.length / 64));
     this.state = this.saved.get(0).copy();
   }
 

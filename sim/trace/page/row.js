@@ -80,7 +80,8 @@ class RowPane {
 
   #line(step) {
     const { view } = this, { row } = view;
-    if ((step.do !== "compute" && step.do !== "fill") || isOverKeys(step.name) || !contains(step.rows, row)) return null;
+    if ((step.do !== "compute" && step.do !== "fill") || isOverKeys(step.name) || !contains(step.rows, row))
+      return null;
     if ((step.batch ?? 0) !== view.batch || (step.head ?? 0) !== view.head) return null;
     const key = `${step.index} ${row} ${view.channel}`;
     if (!this.lines.has(key)) this.lines.set(key, this.#written(step, row));

@@ -1,6 +1,6 @@
 // Of a kernel: what is in shared memory and in registers, beside the attention picture.
 
-/** The arrays in shared memory and what the step's warp watches in registers, as small matrices. @returns their boxes */
+/** The arrays in shared memory and what the step's warp watches in registers. @returns their boxes */
 function drawShelf(g, picture, left, height) {
   const { state, step, palette, trace } = picture, lane = step?.lane ?? 0;
   const shared = [...state.tiles.values()].filter((t) => t.space !== "registers");
@@ -14,7 +14,7 @@ function drawShelf(g, picture, left, height) {
     g.textAlign = "left";
     g.fillText(tiles.length ? title : `${title}: nothing yet`, left, top + 11);
     const room = (tiles === shared ? 0.62 : 0.38) * height - 20;
-    for (const box of shelved(tiles, width, room)) boxes.push({ ...box, x: box.x + left, y: box.y + top + 16 });
+    for (const box of shelved(tiles, width, room)) boxes.push({...box, x: box.x + left, y: box.y + top + 16 });
     top += room + 20;
   }
   for (const box of boxes) drawShelved(g, box, picture);
@@ -34,7 +34,8 @@ function flowed(tiles, width, cell) {
   const boxes = [];
   let x = 0, y = labelHeight, tallest = 0;
   for (const tile of tiles) {
-    const rows = tile.rows[1] - tile.rows[0], cols = tile.cols[1] - tile.cols[0], cw = cols === 1 ? Math.max(cell, 8) : cell;
+    const rows = tile.rows[1] - tile.rows[0], cols = tile.cols[1] - tile.cols[0],
+          cw = cols === 1 ? Math.max(cell, 8) : cell;
     const w = cols * cw, h = rows * cell, advance = Math.max(w, 8 * tile.name.length) + 8;
     if (x > 0 && x + advance > width) (x = 0), (y += tallest + labelHeight + 4), (tallest = 0);
     boxes.push({ tile, name: tile.name, x, y, w, h, rows, cols, cw, ch: cell, turned: false });
@@ -46,8 +47,10 @@ function flowed(tiles, width, cell) {
 
 function drawShelved(g, box, { palette, step, trace }) {
   const { tile } = box, scale = trace.scale[baseName(tile.name)] ?? 0;
-  const value = (r, c) => tile.values?.[r * box.cols + c];
-  const color = (r, c) => (tile.values ? palette.ofValue(value(r, c), scale) : null);
+  const color = (r, c) => {
+    const v = valueIn(tile, r, c);
+    return v === undefined ? null : palette.ofValue(v, scale);
+  };
   g.font = labelFont;
   g.fillStyle = palette.ink;
   g.fillText(box.name, box.x, box.y - 3);
@@ -56,6 +59,8 @@ function drawShelved(g, box, { palette, step, trace }) {
   paintCells(g, box, color);
   paintGrid(g, box, palette.line);
   const changes = step?.changes?.some((c) => c.tile === tile.id);
-  paintFrame(g, box, changes ? { color: palette.write, width: 2.5, dash: [6, 3], letter: "W", paper: palette.paper }
-                             : { color: palette.ink, width: 1 });
+  paintFrame(
+      g, box,
+      changes ? { color: palette.write, width: 2.5, dash: [6, 3], letter: "W", paper: palette.paper } :
+                { color: palette.ink, width: 1 });
 }

@@ -1,4 +1,4 @@
-// The C++ statement behind a step, parsed as far as lessons go: Eigen expressions of tiles, and calls such as mask.apply.
+// The C++ statement behind a step, parsed as far as lessons go: Eigen expressions of tiles, calls such as mask.apply.
 
 const withoutComment = (line) => line.replace(/\/\/.*$/, "");
 
@@ -14,12 +14,14 @@ function statementsAt(lines, line) {
 
 /** Tokens of an expression: names with :: and template arguments such as lowest<Real>, numbers, punctuation. */
 function tokens(text) {
-  return text.match(/[A-Za-z_][\w:]*(?:<[A-Za-z]+>)?|\d[\w.]*|"[^"]*"|\+=|->|&&|\|\||[=!<>]=|[-+*/().,?:!<>{}[\]&=%]/g) ?? [];
+  return text.match(
+             /[A-Za-z_][\w:]*(?:<[A-Za-z]+>)?|\d[\w.]*|"[^"]*"|\+=|->|&&|\|\||[=!<>]=|[-+*/().,?:!<>{}[\]&=%]/g) ??
+      [];
 }
 
 /**
- * A parser by precedence. Nodes: { kind: "name", name } · { kind: "number", value } · { kind: "call", of, method, args }
- * · { kind: "member", of, method } · { kind: "binary", op, a, b } · { kind: "minus", a } · { kind: "choice", test, a, b }
+ * A parser by precedence. Nodes have a kind: name { name }, number { value }, call { of, method, args },
+ * member { of, method }, binary { op, a, b }, minus { a }, choice { test, a, b }.
  */
 class Parser {
   constructor(text) {
@@ -27,9 +29,7 @@ class Parser {
     this.next = 0;
   }
 
-  peek() {
-    return this.tokens[this.next];
-  }
+  peek() { return this.tokens[this.next]; }
 
   take(token) {
     if (token !== undefined && this.peek() !== token) throw new Error(`${token} was expected before ${this.peek()}`);
@@ -54,12 +54,14 @@ class Parser {
   }
 
   unary() {
-    if (this.peek() === "-" || this.peek() === "!") return { kind: this.take() === "-" ? "minus" : "not", a: this.unary() };
+    if (this.peek() === "-" || this.peek() === "!")
+      return { kind: this.take() === "-" ? "minus" : "not", a: this.unary() };
     let node = this.primary();
     while (this.peek() === "." || this.peek() === "->") {
       this.take();
       const method = this.take();
-      node = this.peek() === "(" ? { kind: "call", of: node, method, args: this.arguments() } : { kind: "member", of: node, method };
+      node = this.peek() === "(" ? { kind: "call", of: node, method, args: this.arguments() } :
+                                   { kind: "member", of: node, method };
     }
     return node;
   }
@@ -80,7 +82,8 @@ class Parser {
     if (/^\d/.test(token)) return { kind: "number", value: parseFloat(token) };
     if (/^"/.test(token)) return { kind: "text", value: token.slice(1, -1) };
     if (!/^[A-Za-z_]/.test(token ?? "")) throw new Error(`${token} was not expected`);
-    return this.peek() === "(" ? { kind: "call", of: null, method: token, args: this.arguments() } : { kind: "name", name: token };
+    return this.peek() === "(" ? { kind: "call", of: null, method: token, args: this.arguments() } :
+                                 { kind: "name", name: token };
   }
 
   arguments() {
@@ -95,9 +98,10 @@ class Parser {
   }
 }
 
-/** A statement of a lesson: { target, op: "=" | "+=" | "call", value: node, text }, or null where it is another kind. */
+/** A statement of a lesson: { target, op: "=", "+=" or "call", value: node, text }; null where it is another kind. */
 function parsedStatement(text) {
-  const body = text.replace(/^(?:if|for|while) \((?:[^()]|\([^()]*\))*\) /, "").replace(/^(?:const )?(?:Tile|Column|auto)&? /, "");
+  const body = text.replace(/^(?:if|for|while) \((?:[^()]|\([^()]*\))*\) /, "")
+                   .replace(/^(?:const )?(?:Tile|Column|auto)&? /, "");
   const assigned = body.match(/^([A-Za-z_]\w*) (\+?=) (.*)$/);
   try {
     const parser = new Parser(assigned ? assigned[3] : body);
@@ -109,7 +113,7 @@ function parsedStatement(text) {
   }
 }
 
-/** The names that a variable of a lesson may have as a tile: Qi holds Q, Oi holds O or O_acc, Z_P the dropped P or P. */
+/** The names that a lesson's variable may have as a tile: Qi holds Q, Oi O or O_acc, Z_P the dropped P or P. */
 function tileNames(variable) {
   if (variable === "Z_P") return ["P dropped", "P"];
   const bare = variable.replace(/[ij]$/, "");
@@ -122,7 +126,7 @@ function statementOf(trace, step) {
   const file = trace.files[step.at[0]];
   const parsed = statementsAt(file.lines, step.at[1]).map(parsedStatement).filter(Boolean);
   return parsed.find((s) => s.target && tileNames(s.target).includes(step.name)) ??
-         parsed.find((s) => s.op === "call" || s.value.kind === "call") ?? null;
+      parsed.find((s) => s.op === "call" || s.value.kind === "call") ?? null;
 }
 
 /** The source of a step's statement as it stands in the file, without comments. */

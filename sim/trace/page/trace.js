@@ -11,7 +11,8 @@ const isOverBoth = (name) => /^d?[SP]$|^mask$/.test(baseName(name));
 
 class Trace {
   constructor(json) {
-    Object.assign(this, json);
+    const { n: n_q, nk: n_k } = json.problem;
+    Object.assign(this, json, { problem: { n_q, n_k, ...json.problem } });
     this.chapters = json.chapters?.length ? json.chapters : [{ name: "all steps", first: 0 }];
     this.isKernel = json.on === "vgpu";
     for (const tensor of this.tensors) tensor.initial = tensor.values ? decodedAll(tensor.values, json.dtype) : null;
@@ -31,14 +32,10 @@ class Trace {
     this.visitOf = visitOfEachStep(this);
   }
 
-  get length() {
-    return this.steps.length;
-  }
+  get length() { return this.steps.length; }
 
   /** "03 online softmax" */
-  get title() {
-    return this.stage.replace(/_/g, " ");
-  }
+  get title() { return this.stage.replace(/_/g, " "); }
 
   /** Where the head's part of a tensor begins, an index into its values: one with the KV heads belongs to a group. */
   firstElement(tensor, batch, head) {
@@ -54,13 +51,9 @@ class Trace {
     return step.name ?? "";
   }
 
-  tensorNamed(name) {
-    return this.tensors.find((t) => t.name === name);
-  }
+  tensorNamed(name) { return this.tensors.find((t) => t.name === name); }
 
-  lineKey(at) {
-    return `${at[0]}:${at[1]}`;
-  }
+  lineKey(at) { return `${at[0]}:${at[1]}`; }
 
   /** May query i see key j? */
   sees(batch, head, i, j) {
@@ -68,12 +61,21 @@ class Trace {
     return !rows || rows[i]?.[j] !== "0";
   }
 
-  chapterAt(count) {
-    return this.chapters.findLastIndex((c) => c.first < Math.max(count, 1));
+  chapterAt(count) { return this.chapters.findLastIndex((c) => c.first < Math.max(count, 1)); }
+
+  /** The CTA of a lane, as text. */
+  ctaOf(lane = 0) { return String(this.lanes[lane]?.cta ?? ""); }
+
+  /** Is the chapter of a file of the backward pass? */
+  isBackwardAt(count) {
+    const chapter = this.chapters[this.chapterAt(count)];
+    chapter.isBackward ??= this.#isBackward(chapter);
+    return chapter.isBackward;
   }
 
-  isBackwardAt(count) {
-    return this.chapters[this.chapterAt(count)]?.name.startsWith("backward") ?? false;
+  #isBackward(chapter) {
+    const at = this.steps.slice(chapter.first).find((s) => s.at)?.at;
+    return at !== undefined && /backward[.]\w+$/.test(this.files[at[0]].path);
   }
 
   #findLines() {
@@ -105,10 +107,12 @@ class Trace {
     const scale = {};
     const see = (name, values) => {
       let most = scale[baseName(name)] ?? 0;
-      for (const x of values) if (Math.abs(x) < 1e30) most = Math.max(most, Math.abs(x));
+      for (const x of values)
+        if (Math.abs(x) < 1e30) most = Math.max(most, Math.abs(x));
       scale[baseName(name)] = most;
     };
-    for (const t of this.tensors) if (t.initial) see(t.name, t.initial);
+    for (const t of this.tensors)
+      if (t.initial) see(t.name, t.initial);
     const names = new Map();
     for (const step of this.steps) {
       for (const take of step.takes ?? []) names.set(take.tile, take.name);
@@ -132,7 +136,8 @@ function forEachElement(trace, step, f) {
   const first = trace.firstElement(tensor, step.batch ?? 0, step.head ?? 0);
   const [r0, r1] = step.rows, [c0, c1] = step.cols ?? [0, tensor.cols];
   let k = 0;
-  for (let r = r0; r < r1; ++r) for (let c = c0; c < c1; ++c) f(first + r * tensor.cols + c, k++);
+  for (let r = r0; r < r1; ++r)
+    for (let c = c0; c < c1; ++c) f(first + r * tensor.cols + c, k++);
 }
 
 /** The ledger by source line: key → { read, written, runs }; a read-modify-write is both. */
@@ -141,61 +146,4 @@ function addToLine(lines, trace, step) {
   const key = trace.lineKey(step.at), [read, written, rmw] = step.hbm ?? [0, 0, 0];
   const line = lines.get(key) ?? { read: 0, written: 0, runs: 0 };
   lines.set(key, { read: line.read + read + rmw, written: line.written + written + rmw, runs: line.runs + 1 });
-}
-
-/**
- * Visits: neighbouring steps that work on the same pair of a row tile and a column tile.
- * @returns {{first: number, end: number, chapter: number, row: number, col: number}[]} row and col count tiles; −1: none
- */
-function findVisits(trace) {
-  const pairs = trace.isKernel ? pairsOfMarks(trace) : pairsOfTiles(trace);
-  const visits = [];
-  pairs.forEach((pair, k) => {
-    const chapter = trace.chapterAt(k + 1), last = visits.at(-1);
-    if (last && last.row === pair[0] && last.col === pair[1] && last.chapter === chapter) last.end = k + 1;
-    else visits.push({ first: k, end: k + 1, chapter, row: pair[0], col: pair[1] });
-  });
-  return visits;
-}
-
-/** A tile of S names its pair; loads before it belong to it, and so do computations and stores after it. */
-function pairsOfTiles(trace) {
-  const br = trace.tiles?.br || trace.problem.n_q || 1, bc = trace.tiles?.bc || trace.problem.n_k || 1;
-  const own = trace.steps.map((step) =>
-    isOverBoth(trace.subject(step)) && step.cols ? [Math.floor(step.rows[0] / br), Math.floor(step.cols[0] / bc)] : null);
-  const pairs = new Array(own.length).fill(null);
-  const isPreparation = (step) => step.do === "load" || (step.do === "fill" && !isStored(trace, step));
-  for (let k = own.length - 1; k >= 0; --k)
-    pairs[k] = own[k] ?? (isPreparation(trace.steps[k]) ? (pairs[k + 1] ?? null) : null);
-  for (let k = 0; k < pairs.length; ++k) pairs[k] ??= k > 0 && !startsAnew(trace, k) ? pairs[k - 1] : [-1, -1];
-  return pairs;
-}
-
-const isStored = (trace, step) => trace.steps[step.index + 1]?.do === "store" && trace.steps[step.index + 1].tile === step.tile;
-
-const startsAnew = (trace, k) =>
-  trace.chapters.some((c) => c.first === k) || trace.steps[k].worker !== trace.steps[k - 1].worker;
-
-/** Marks "row tile" and "column tile" name the pair of their CTA, as soon as its first warp sets them. */
-function pairsOfMarks(trace) {
-  const ctas = new Map();
-  return trace.steps.map((step) => {
-    const lane = step.lane ?? 0, key = String(trace.lanes[lane]?.cta ?? 0);
-    if (!ctas.has(key)) ctas.set(key, { pair: [-1, -1], most: 0, marks: new Map() });
-    const cta = ctas.get(key);
-    if (step.do !== "mark") return cta.pair;
-    const ordinal = (cta.marks.get(lane) ?? 0) + 1;
-    cta.marks.set(lane, ordinal);
-    if (ordinal <= cta.most) return cta.pair;
-    cta.most = ordinal;
-    if (/row/.test(step.name)) cta.pair = [step.value ?? 0, cta.pair[1]];
-    else if (/col/.test(step.name)) cta.pair = [cta.pair[0], step.value ?? 0];
-    return cta.pair;
-  });
-}
-
-function visitOfEachStep(trace) {
-  const of = new Int32Array(trace.length);
-  trace.visits.forEach((visit, v) => of.fill(v, visit.first, visit.end));
-  return of;
 }

@@ -3,7 +3,19 @@
 class View {
   /** @param app is told of jumps and of what is chosen */
   constructor(app, trace, root, index) {
-    Object.assign(this, { app, trace, root, index, count: 0, chosenRow: null, cell: null, followsHead: true, batch: 0, head: 0, sources: [] });
+    Object.assign(this, {
+      app,
+      trace,
+      root,
+      index,
+      count: 0,
+      chosenRow: null,
+      cell: null,
+      followsHead: true,
+      batch: 0,
+      head: 0,
+      sources: []
+    });
     this.replay = new Replay(trace);
     trace.peak = this.replay.at(trace.length).counts.peak;  // and saves states on the way, for jumps
     this.past = new Replay(trace, this.replay.saved);
@@ -11,8 +23,10 @@ class View {
     root.className = `view${trace.isKernel ? " kernel" : ""}`;
     root.setAttribute("aria-label", `${trace.title} on ${trace.isKernel ? "the virtual GPU" : "the CPU"}`);
     root.innerHTML = `<h2 class="view-title">${escaped(trace.title)}<span class="view-position"></span></h2>
-      <div class="left"><div class="picture-pane"><canvas class="picture" role="img"></canvas><p class="legend" aria-hidden="true">${legendHtml()}</p></div>
-      ${trace.isKernel ? '<div class="lanes-pane"></div>' : ""}
+      <div class="left">
+      <div class="picture-pane"><canvas class="picture" role="img"></canvas>
+        <p class="legend" aria-hidden="true">${legendHtml()}</p></div>
+      ${trace.isKernel ? `<div class="lanes-pane"></div>` : ""}
       <div class="row-pane" role="region" aria-label="The chosen row" tabindex="0"></div>
       <div class="counters" role="region" aria-label="Counters" tabindex="0"></div></div>
       <div class="right"><div class="code" id="code-${index}"></div>
@@ -33,30 +47,25 @@ class View {
     root.addEventListener("focusin", () => app.activate(this));
   }
 
-  get step() {
-    return this.count > 0 ? this.trace.steps[this.count - 1] : null;
-  }
+  get step() { return this.count > 0 ? this.trace.steps[this.count - 1] : null; }
 
   /** The chosen row; before one is chosen, the first row of the tile that is worked on. */
   get row() {
     if (this.chosenRow !== null || this.count === 0) return this.chosenRow ?? 0;
     const { trace } = this, visit = trace.visits[trace.visitOf[this.count - 1]];
-    return Math.min(Math.max(0, visit.row) * (trace.tiles?.br ?? 0), Math.max(0, trace.problem.n_q - 1));
+    return Math.min(Math.max(0, visit.row) * visit.br, Math.max(0, trace.problem.n_q - 1));
   }
 
   /** The channel of O that the row pane shows: the chosen cell's. */
-  get channel() {
-    return this.cell && /^O$/.test(this.cell.name) ? this.cell.j : 0;
-  }
+  get channel() { return this.cell && /^O$/.test(this.cell.name) ? this.cell.j : 0; }
 
-  jump(count) {
-    this.app.moveTo(this, count, true);
-  }
+  jump(count) { this.app.moveTo(this, count, true); }
 
   choose(what) {
     Object.assign(this, what);
-    if (what.cell && /^(Q|O|S|P|dQ|dO|dS|dP|m|l|LSE|D)$/.test(what.cell.name) && what.cell.tile === undefined) this.chosenRow = what.cell.i;
-    this.app.changed(this);
+    if (what.cell && /^(Q|O|S|P|dQ|dO|dS|dP|m|l|LSE|D)$/.test(what.cell.name) && what.cell.tile === undefined)
+      this.chosenRow = what.cell.i;
+    this.app.changed();
   }
 
   draw() {
@@ -65,7 +74,16 @@ class View {
     const state = this.replay.at(this.count);
     const operands = step && !trace.isKernel ? this.formulas.operandsOf(step) : [];
     const visit = this.count > 0 ? trace.visits[trace.visitOf[this.count - 1]] : null;
-    const now = { step, operands, visit, batch: this.batch, head: this.head, row: this.row, cell: this.cell, palette: this.app.palette };
+    const now = {
+      step,
+      operands,
+      visit,
+      batch: this.batch,
+      head: this.head,
+      row: this.row,
+      cell: this.cell,
+      palette: this.app.palette
+    };
     drawCounters(this.counters, trace, state);
     this.#fitPicture();
     this.picture.prepare(state, now);
@@ -78,11 +96,12 @@ class View {
   }
 
   /**
-   * The picture is as high as its width lets it be and leaves room for what is below it. With gradients it has four bands:
-   * then the row goes to the other column.
+   * The picture is as high as its width lets it be and leaves room for what is below it. With gradients it has four
+   * bands: then the row goes to the other column.
    */
   #fitPicture() {
-    const [left, right] = this.root.querySelectorAll(".left, .right"), pane = this.picture.canvas.parentElement, row = this.rowPane.root;
+    const [left, right] = this.root.querySelectorAll(".left, .right"), pane = this.picture.canvas.parentElement,
+                 row = this.rowPane.root;
     if (this.app.views.length > 1) return (pane.style.flex = "");
     const isTall = !!this.lanes || this.trace.isBackwardAt(this.count), home = isTall ? right : left;
     if (row.parentElement !== home) home.insertBefore(row, home.lastElementChild);
@@ -93,7 +112,9 @@ class View {
   }
 
   #pictureInWords(state) {
-    const held = [...state.tiles.values()].filter((t) => t.space !== "registers").map((t) => `${t.name} rows ${rangeShown(t.rows)}`);
+    const held = [...state.tiles.values()]
+                     .filter((t) => t.space !== "registers")
+                     .map((t) => `${t.name} rows ${rangeShown(t.rows)}`);
     return `Matrices of attention. In SRAM: ${held.join("; ") || "nothing"}. The cell pane below names any cell.`;
   }
 
@@ -103,7 +124,5 @@ class View {
     if (cell) this.choose({ cell });
   }
 
-  digest() {
-    return this.replay.at(this.count).digest();
-  }
+  digest() { return this.replay.at(this.count).digest(); }
 }

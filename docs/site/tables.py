@@ -1,0 +1,164 @@
+"""Tables whose numbers are counted while the site is built, and tables of cited facts."""
+import json
+import re
+
+from app import ROOT, STAGES
+from markdown import escaped
+from panels import line_link
+
+SITE = ROOT / "docs/site"
+PROBLEM = ("--n", "256", "--d", "64")  # of the front map: seconds on the virtual GPU
+
+
+def table(head, rows, caption="", classes=()):
+    """Rows of cells; a cell is text or (text, class). Text is HTML."""
+    def cell(c):
+        text, kind = c if isinstance(c, tuple) else (c, "")
+        return f'<td class="{kind}">{text}</td>' if kind else f"<td>{text}</td>"
+    return (f'<table class="{" ".join(("made", *classes))}">' + (f"<caption>{caption}</caption>" if caption else "") +
+            "<thead><tr>" + "".join(f"<th>{h}</th>" for h in head) + "</tr></thead><tbody>" +
+            "".join("<tr>" + "".join(map(cell, row)) + "</tr>" for row in rows) + "</tbody></table>\n")
+
+
+def number(n):
+    return (f"{n:,}", "number")
+
+
+def signed(n):
+    return (f"{n:+,}".replace("-", "−"), "number")
+
+
+# ---- the front map
+
+def overlap(stage, program):
+    """What a kernel's own comments say is under way while a tile is computed."""
+    path = stage.kernel(program)
+    for at, line in enumerate((ROOT / path).read_text().splitlines(), 1):
+        if "one tile ahead" in line:
+            loads = " and ".join(re.findall(r"(\w+)\(thread\)", line)) or "the next tile"
+            return f'loads of {loads}, <a href="{line_link(stage, path, at)}">one tile ahead</a>'
+    return "none"
+
+
+def map_row(app, stage, program):
+    backward = ("--backward",) if program == "backward" else ()
+
+    def part(run):
+        return run[program] if backward else run
+
+    kernel = app.json("run", stage.number, "--on", "vgpu", *PROBLEM, *backward)
+    tiles = part(kernel)["tiles"] if "tiles" in part(kernel) else kernel["tiles"]
+    blocks = ("--br", str(tiles["br"]), "--bc", str(tiles["bc"])) if tiles else ()
+    counted = part(app.json("run", stage.number, "--count-only", "--dtype", "fp16", *PROBLEM, *blocks, *backward))
+    vgpu = part(kernel).get("vgpu") or kernel["vgpu"]
+    return [f'<a href="lesson{stage.number}.html">{stage.title}</a>', program, counted["closed_form"]["text"],
+            number(counted["ledger"]["hbm"]["elements"]), number(counted["ledger"]["flops"]["exp"]),
+            overlap(stage, program), number(vgpu["barriers"])]
+
+
+def front_map(app):
+    rows = [map_row(app, stage, program) for stage in STAGES for program in stage.programs()]
+    for later in json.loads((SITE / "generations.json").read_text())["later_stages"]:
+        if not any(stage.number == later["stage"][:2] for stage in STAGES):
+            rows.append([later["stage"], "", later["change"], "", "", "not here yet", ""])
+    return table(["stage", "pass", "HBM law", "HBM elements", "exps", "overlap in the kernel", "barriers"], rows,
+                 f"Counted on one head, N = {PROBLEM[1]}, d = {PROBLEM[3]}, fp16: elements and exps by the CPU "
+                 "program's ledger with the kernel's tiles, barriers as all CTAs pass them on the virtual GPU.")
+
+
+# ---- a stage
+
+def ledger_delta(comparison, a, b):
+    def cells(name, pair):
+        return [name, number(pair["a"]["read"]), number(pair["a"]["written"]), number(pair["b"]["read"]),
+                number(pair["b"]["written"]), signed(pair["change"]["elements"]), signed(pair["change"]["bytes"])]
+    rows = [cells(name, pair) for name, pair in comparison["tensors"].items()]
+    rows.append(cells("<b>all</b>", comparison["total"]))
+    return table(["tensor", f"{a} reads", f"{a} writes", f"{b} reads", f"{b} writes", "change [elements]",
+                  "change [bytes]"], rows)
+
+
+def screen(text):
+    return f'<pre class="screen">{escaped(text)}</pre>\n'
+
+
+# ---- cited facts: docs/site/generations.json
+
+def cited(row):
+    return f'{escaped(row["source"])}, <span class="date">{row["date"]}</span>'
+
+
+def timeline(_):
+    facts = json.loads((SITE / "generations.json").read_text())
+    return table(["", "paper", "date", "card", "idea", "source"],
+                 [[f"<b>{g['name']}</b>", escaped(g["paper"]), f'<span class="date">{g["published"]}</span>',
+                   escaped(g["card"]), escaped(g["idea"]), cited(g)] for g in facts["timeline"]])
+
+
+def support(_):
+    facts = json.loads((SITE / "generations.json").read_text())
+    names = [g["name"] for g in facts["timeline"]]
+    return table(["", *names, "source"],
+                 [[f"<b>{row['what']}</b>", *(escaped(row[name]) for name in names), cited(row)]
+                  for row in facts["support"]])
+
+
+def packages(_):
+    facts = json.loads((SITE / "generations.json").read_text())
+    return table(["", "flash-attn", "PyTorch's SDPA", "here", "source"],
+                 [[f"<b>{row['what']}</b>", escaped(row["flash_attn"]), escaped(row["sdpa"]), escaped(row["here"]),
+                   cited(row)] for row in facts["packages"]])
+
+
+# ---- the paper map
+
+ALGORITHM = re.compile(r"Alg(?:\.|orithm) (\d)")
+LINE = re.compile(r"\bline (\d+)")
+
+
+def lines_of(path):
+    """{(algorithm, line): [line of the file]} of what the comments name. A file stays with the algorithm named last."""
+    found, algorithm = {}, None
+    for at, text in enumerate((ROOT / path).read_text().splitlines(), 1):
+        comment = text.partition("//")[2]
+        named = ALGORITHM.search(comment)
+        algorithm = named.group(1) if named else algorithm
+        for line in LINE.findall(comment):
+            found.setdefault((algorithm, line), []).append(at)
+    return found
+
+
+def paper_map(algorithm):
+    """Rows (line, its words, whether code stands for it, {path: [(stage, line of the file)]})."""
+    for line, (words, has_code) in algorithm["lines"].items():
+        places = {}
+        for stage in STAGES:
+            for program in stage.programs():
+                for path in filter(None, (stage.cpu(program), stage.kernel(program))):
+                    for at in lines_of(path).get((algorithm["number"], line), []):
+                        places.setdefault(path, []).append((stage, at))
+        yield line, words, has_code, places
+
+
+def algorithms():
+    return json.loads((SITE / "paper_map.json").read_text())["algorithms"]
+
+
+def paper_map_table(_, number_asked):
+    algorithm = next(a for a in algorithms() if a["number"] == number_asked)
+    rows = []
+    for line, words, has_code, places in paper_map(algorithm):
+        links = ["<br>".join(
+            f'<a href="{line_link(stage, path, at)}">{path.split("/", 1)[1]}:{at}</a>'
+            for path, found in places.items() if path.startswith(folder) for stage, at in found)
+            for folder in ("stages/", "cuda/")]
+        rows.append([line, escaped(words), *(links if has_code or any(links) else ("", ""))])
+    return table(["line", algorithm["name"], "stages/", "cuda/"], rows, escaped(algorithm["source"]))
+
+
+# ---- errata: numbers by the program that the tests check
+
+def errata(rows):
+    return table(["statement", "where", "what holds", "shown by", "as stated", "right"],
+                 [[escaped(e["statement"]), escaped(e["source"]), escaped(e["holds"]), escaped(e["shown_by"]),
+                   (escaped(e["wrong"]), "number wrong"), (escaped(e["right"]), "number right")] for e in rows])

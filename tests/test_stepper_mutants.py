@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# label: deep
+"""Mistakes in the stepper page: each makes the test that is named with it fail."""
+import json
+import os
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent
+
+# The file of sim/trace/page, what stands there, what stands there by mistake, and the test that says so.
+MISTAKES = [
+    ("replay.js", "if (count < this.state.count ||", "if (", "Stepping.test_forward_and_back_are_the_same"),
+    ("replay.js", "tiles: new Map([...this.tiles].map(([id, tile]) => [id, {...tile }]))", "tiles: new Map(this.tiles)",
+     "Stepping.test_forward_and_back_are_the_same"),
+    ("replay.js", "of.read += read", "of.read += 1", "Stepping.test_counters_add_up"),
+    ("replay.js", "written[element] = 1;", "", "Numbers.test_memory_not_yet_written"),
+    ("numbers.js", 'if (x === -Infinity) return "−∞";', "", "Numbers.test_minus_infinity_and_rows_that_see_nothing"),
+    ("numbers.js", 'x === "-inf" ? -Infinity', 'x === "-inf" ? 0', "Stepping.test_shows_what_the_trace_holds"),
+    ("lockstep.js", "isBackward(other, v) === pass", "pass !== null", "traces:Pages.test_two_passes"),
+    ("breaks.js", "value !== before", "value > 1", "Stepping.test_breaks"),
+    ("breaks.js", "written + rmw > 0", "written > 2", "Stepping.test_breaks"),
+    ("main.js", "at.find((k) => k > view.count)", "at.find((k) => k >= view.count)", "Stepping.test_code_click"),
+    ("permalink.js", "if (view.cell) fields", "if (view.cell && k) fields", "Stepping.test_permalink"),
+    ("main.js", 'if (isJump) this.#writeAddress("pushState");', "", "Stepping.test_back_and_forward_of_the_browser"),
+    ("lockstep.js", "(otherTile + 0.5)", "(otherTile + 1.5)", "TwoTraces.test_lock_step"),
+    ("picture.js", "isFinal: t.name === name &&", "isFinal: true ||", "Numbers.test_not_final_gone_and_masked_look_so"),
+    ("picture.js", "if (isOverBoth(slot.name)) this.#drawMasked(g, slot);", "",
+     "Numbers.test_not_final_gone_and_masked_look_so"),
+    ("style.css", "--muted: #51606e", "--muted: #9fb0bd", "Looks.test_contrast"),
+    ("page.html", 'aria-label="Step">', ">", "Looks.test_every_control_has_a_name_and_the_focus_reaches_it"),
+    ("page.html", '<link rel="icon" href="data:,">', '<link rel="icon" href="https://example.org/icon.png">',
+     "Stepping.test_asks_for_nothing_beyond_its_file"),
+    ("operand.js", "Math.exp(s.v)", "2 ** s.v", "traces:Formulas.test_stages"),
+    ("rules.js", "0x9e3779b9n", "0x9e3779b1n", "traces:Formulas.test_stages"),
+    ("rules.js", "centre + (causal ? 0", "centre + (causal ? 1", "traces:Formulas.test_stages"),
+    ("formula.js", "1 - tanh * tanh", "1 - tanh", "traces:Formulas.test_backward"),
+    ("trace.js", "Math.floor((head * kvHeads) / heads)", "head % kvHeads",
+     "traces:Ends.test_backward_with_grouped_heads"),
+    ("view.js", "this.counters.offsetHeight - 135", "0", "Stepping.test_fits_on_the_screen"),
+]
+
+
+class Mistakes(unittest.TestCase):
+    def test_each_is_caught(self):
+        for file, right, wrong, test in MISTAKES:
+            with self.subTest(file=file, mistake=wrong or f"without {right}"):
+                program, name = f"test_stepper{'_traces' if ':' in test else ''}.py", test.split(":")[-1]
+                run = subprocess.run([sys.executable, TESTS / program, name], capture_output=True, text=True,
+                                     env={**os.environ, "FLASH_STEPPER_MISTAKE": json.dumps([file, right, wrong])})
+                self.assertNotIn("does not stand once", run.stderr)
+                self.assertEqual(run.returncode, 1)
+                self.assertIn("FAILED (", run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
