@@ -53,7 +53,8 @@ class ClingKernel(Kernel):
         return {**reply, "status": "error", **error}
 
     def do_is_complete(self, code):
-        return {"status": "incomplete", "indent": "  "} if cells.is_open(cells.without_magic(code, "")) else {"status": "complete"}
+        is_open = cells.is_open(cells.without_magic(code, ""))
+        return {"status": "incomplete", "indent": "  "} if is_open else {"status": "complete"}
 
     def _error(self, outcome, errors):
         """What it is called, and what it says."""
