@@ -41,6 +41,10 @@ void require_steppable(const StepCommand& c) {
         "steps on a gpu were asked for, but only the CPU's programs and the virtual GPU can be watched; "
         "take --on cpu or --on vgpu");
   if (c.problem.count_only) throw Refused("steps were asked with --count-only, which computes no values; leave it out");
+  if (c.problem.allow_nonfinite)
+    throw Refused(
+        "steps were asked with --allow-nonfinite, but such a run computes with 0 in place of what is not finite "
+        "and marks the rows that see it at the end; leave it out, or take run");
   require_file_name(c.out);
 }
 

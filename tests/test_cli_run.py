@@ -16,8 +16,8 @@ sys.dont_write_bytecode = True  # the sources stay as they are
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
 from command_line import APP, ROOT, CommandLine, attention, drawn, load, npy_bytes, save  # noqa: E402
 
-COMMANDS = ["tour", "run", "why", "diff", "theorem2", "probe", "trace", "bench", "notebooks", "pages", "test"]
-WAITING = ["step", "verify"]
+COMMANDS = ["tour", "run", "why", "diff", "theorem2", "probe", "step", "trace", "bench", "notebooks", "pages", "test"]
+WAITING = ["verify"]
 STAGES = ["01", "02", "03", "04"]
 
 

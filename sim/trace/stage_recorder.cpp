@@ -81,7 +81,7 @@ Json StageRecorder::step(const Event& e) {
                {"name", e.name},
                {"rows", range(e.rows)},
                {"cols", range(e.cols)}};
-  if (touches_hbm(e)) step["tensor"] = recording_.tensor(*e.tensor);
+  if (touches_hbm(e)) step["tensor"] = recording_.tensor(*e.tensor), step["first"] = e.first;
   if (!takes_.empty()) step["takes"] = std::exchange(takes_, Json::array());
   if (!releases_.empty()) step["releases"] = std::exchange(releases_, Json::array());
   add_cost(step, e);

@@ -53,7 +53,7 @@ class Recorder:
         step.update({key: value for key, value in self.pending.items() if value})
         self.pending = {"takes": [], "releases": []}
         if tensor is not None:
-            step.update(tensor=tensor, hbm=[size, 0, 0] if do == "load" else [0, size, 0], hbm_bytes=4 * size)
+            step.update(tensor=tensor, first=rows[0] * cols[1], hbm=[size, 0, 0] if do == "load" else [0, size, 0], hbm_bytes=4 * size)
         if values is not None:
             step["values"] = [json_number(fp32(x)) for row in values for x in row]
         if flops:

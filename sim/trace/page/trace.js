@@ -132,12 +132,10 @@ class Trace {
 
 /** Calls f(element of the tensor, index in the tile) for what a load, store or accumulate touches. */
 function forEachElement(trace, step, f) {
-  const tensor = trace.tensors[step.tensor];
-  const first = trace.firstElement(tensor, step.batch ?? 0, step.head ?? 0);
-  const [r0, r1] = step.rows, [c0, c1] = step.cols ?? [0, tensor.cols];
+  const { cols: width } = trace.tensors[step.tensor], [r0, r1] = step.rows, [c0, c1] = step.cols;
   let k = 0;
-  for (let r = r0; r < r1; ++r)
-    for (let c = c0; c < c1; ++c) f(first + r * tensor.cols + c, k++);
+  for (let r = 0; r < r1 - r0; ++r)
+    for (let c = 0; c < c1 - c0; ++c) f(step.first + r * width + c, k++);
 }
 
 /** The ledger by source line: key → { read, written, runs }; a read-modify-write is both. */
