@@ -3,7 +3,7 @@
 //   show(picture(p.Q), picture(S))     matrices as drawings, side by side
 //   Bench<float> bench(…)              a worker that stays open from cell to cell; bench.moves(), bench.ledger()
 //   print_by_line(ledger)              what each source line moved
-//   Stepper gpu({"03/forward"}, in)    a kernel on the virtual GPU, to be stepped
+//   Stepper vgpu({"03/forward"}, in)   a kernel on the virtual GPU, to be stepped
 //   %%kernel NAME                      compiles the cell as a kernel
 #pragma once
 

@@ -26,12 +26,14 @@ def notebooks(folder=FOLDER):
 def client_of(notebook, folder=FOLDER):
     """A client whose kernel works in this folder, where the notebooks' files are named from."""
     place = {"metadata": {"path": str(folder)}}
-    return NotebookClient(notebook, timeout=SECONDS_A_CELL, kernel_name="cling", resources=place, record_timing=False)
+    return NotebookClient(
+        notebook, timeout=SECONDS_A_CELL, kernel_name="cling", resources=place, record_timing=False
+    )
 
 
 def run(notebook, again=False):
-    """Fills in the cells' outputs. `again`: then runs all cells once more in the same kernel, keeping the outputs of the
-    first time. What failed, in words; empty: nothing."""
+    """Fills in the cells' outputs. `again`: then runs all cells once more in the same kernel, keeping the outputs of
+    the first time. What failed, in words; empty: nothing."""
     client, cells = client_of(notebook), notebook.cells
     index, when = 0, ""
     try:
@@ -75,7 +77,8 @@ def main(arguments):
         start = time.monotonic()
         wrong = run(notebook)
         failed = failed or bool(wrong)
-        print(f"{path.stem:28} {len(notebook.cells):3} cells {time.monotonic() - start:5.1f} s  {wrong or 'ok'}", flush=True)
+        seconds = time.monotonic() - start
+        print(f"{path.stem:28} {len(notebook.cells):3} cells {seconds:5.1f} s  {wrong or 'ok'}", flush=True)
         if update and not wrong:
             nbformat.write(notebook, path)
     return 1 if failed else 0

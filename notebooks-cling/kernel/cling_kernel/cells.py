@@ -15,7 +15,7 @@ class Piece:
 
 
 def without_magic(cell, source):
-    """A cell `%%name words` is the call name_cell("words", "the lines below", "source") of a function of the notebook's."""
+    """A cell `%%name words` is the call name_cell("words", "the lines below", "source")."""
     if not (magic := re.match(r"%%(\w+)[ \t]*(.*)(?:\n|$)", cell)):
         return cell
     name, words = magic.group(1), magic.group(2).strip()

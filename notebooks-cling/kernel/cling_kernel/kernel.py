@@ -8,7 +8,8 @@ from . import cells
 from .interpreter import Interpreter, words_of_signal
 from .output import Output
 
-_COMPILATION_FAILED = re.compile(r"^compilation failed(?:: | with )(.*)", re.MULTILINE | re.DOTALL)
+# How Cling prints an exception, piece by piece, the last that a cell has to say.
+_COMPILATION_FAILED = re.compile(r"^compilation failed(?:: | with |$)(.*)", re.MULTILINE | re.DOTALL)
 
 
 class ClingKernel(Kernel):
@@ -25,7 +26,7 @@ class ClingKernel(Kernel):
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
-        self._request, self._silent, self._payload = None, False, []
+        self._request, self._silent, self._payload, self._has_thrown = None, False, [], False
         self._output = Output(self._send_text, self._send_shown)
         self._output.start()
         self._interpreter = Interpreter()
@@ -33,7 +34,7 @@ class ClingKernel(Kernel):
     def do_execute(self, code, silent, store_history=True, user_expressions=None, allow_stdin=False, **_):
         self._request, self._silent = self.get_parent(), silent
         self._output.errors.clear()
-        self._payload = []
+        self._payload, self._has_thrown = [], False
         source = f"cell[{self.execution_count}]"
         self._interpreter.remember(source, code)
         outcome, piece = Interpreter.DONE, None
@@ -52,7 +53,8 @@ class ClingKernel(Kernel):
         return {**reply, "status": "error", **error}
 
     def do_is_complete(self, code):
-        return {"status": "incomplete", "indent": "  "} if cells.is_open(cells.without_magic(code, "")) else {"status": "complete"}
+        is_open = cells.is_open(cells.without_magic(code, ""))
+        return {"status": "incomplete", "indent": "  "} if is_open else {"status": "complete"}
 
     def _error(self, outcome, errors):
         """What it is called, and what it says."""
@@ -73,7 +75,9 @@ class ClingKernel(Kernel):
 
     def _send_text(self, name, text):
         if name == "stderr":
-            text = re.sub(r"^compilation failed(: .*| with unknown error)\n?", "", text, flags=re.MULTILINE | re.DOTALL)
+            thrown = _COMPILATION_FAILED.search(text)
+            text = "" if self._has_thrown else text[: thrown.start()] if thrown else text
+            self._has_thrown = self._has_thrown or bool(thrown)
         else:
             text = re.sub(r"^\(nb::\w+( &)?\) \n", "", text, flags=re.MULTILINE)  # Cling names a shown value's type
         if text:
