@@ -215,7 +215,7 @@ TEST_CASE("plots") {
 TEST_CASE("timelines") {
   Timeline t{"a tile",
              "nominal cycles",
-             {{"warp 0", {{"mma", 0, 8, "line <77>"}, {"mma", 8, 16}, {"bar.sync", 16, 100}}}, {"warp 1", {}}}};
+             {{"warp 0", {{"mma", 0, 8, "line <77>"}, {"mma", 8, 16, ""}, {"bar.sync", 16, 100, ""}}}, {"warp 1", {}}}};
   const std::string svg = timeline_svg(t);
   CHECK(wrong_xml(svg) == "");
   CHECK(count(svg, "<rect class='kind'") == 2);  // the two mma touch
