@@ -213,7 +213,8 @@ class Pages(Case):
         browser.select("#head", "0.2")
         for k, t in enumerate(trace["tensors"]):
             if t["name"] in ("K", "dK"):
-                self.assertEqual(browser.look("cell", t["name"], 2, 1)[1], browser.look("tensor", k)[17 * 6 + 2 * 6 + 1])
+                in_hbm = browser.look("cell", t["name"], 2, 1)[1]
+                self.assertEqual(in_hbm, browser.look("tensor", k)[17 * 6 + 2 * 6 + 1])
 
     def test_large_one_is_quick(self):
         """N = 64, d = 64: loads within a second, a step is drawn within a frame of 60 Hz."""
