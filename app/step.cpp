@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "app/commands.hpp"
 #include "app/heading.hpp"
@@ -21,7 +22,8 @@ using trace::Json;
 
 struct StepCommand {
   RunOptions problem;
-  std::string beside, out, command;
+  std::string beside, out;
+  std::optional<Index> head;
 };
 
 /// Without arrays and sizes of the user's own: one that fits on a screen, in several tiles.
@@ -31,7 +33,8 @@ void take_small_defaults(RunOptions& typed) {
     if (!typed.n) typed.n = on_cpu ? 16 : 64;
     if (!typed.d) typed.d = on_cpu ? 8 : 64;
   }
-  if (on_cpu && typed.sram.empty() && typed.budget.empty() && !typed.br && !typed.bc)
+  const bool is_small = typed.q.empty() && typed.example != "minilm";
+  if (on_cpu && is_small && typed.sram.empty() && typed.budget.empty() && !typed.br && !typed.bc)
     typed.br = typed.bc = typed.example == "hand" ? 2 : 4;
 }
 
@@ -48,15 +51,38 @@ void require_steppable(const StepCommand& c) {
   require_file_name(c.out);
 }
 
+/// The problem of one head of the first batch.
+void take_head(Asked& asked, Index head) {
+  Inputs& in = asked.inputs;
+  const Shape s = in.shape;
+  if (head < 0 || head >= s.heads)
+    throw Refused(
+        fmt::format("--head {} was asked for, but there are heads 0 to {}; take one of them", head, s.heads - 1));
+  const Index kv_head = rules::kv_head(head, s.heads, s.kv_heads);
+  const auto keep = [](auto& array, Index n, Index size) {
+    if (!array.empty()) array = {array.begin() + n * size, array.begin() + (n + 1) * size};
+  };
+  keep(in.q, head, s.Nq * s.d);
+  keep(in.k, kv_head, s.Nk * s.d);
+  keep(in.v, kv_head, s.Nk * s.dv);
+  keep(in.dout, head, s.Nq * s.dv);
+  keep(in.slopes, head, 1);
+  keep(in.mask, in.mask_heads == 1 ? 0 : head, s.Nq * s.Nk);
+  in.mask_batch = in.mask_heads = 1;
+  in.shape.batch = in.shape.heads = in.shape.kv_heads = 1;
+}
+
 // ---- the head of a trace
 
-/// For each batch and head one string a query: "1" for each key that it sees.
+/// For each batch and head one string a query: "1" for each key that it sees. Without an explicit mask all see the
+/// same: then it is told once.
 Json visible_json(const Asked& asked) {
   const Shape& s = asked.inputs.shape;
   const Sight sees(asked.inputs, asked.options);
   Json all = Json::array();
-  for (Index b = 0; b < s.batch; ++b)
-    for (Index h = 0; h < s.heads; ++h) {
+  const bool is_one = asked.inputs.mask.empty();
+  for (Index b = 0; b < (is_one ? 1 : s.batch); ++b)
+    for (Index h = 0; h < (is_one ? 1 : s.heads); ++h) {
       Json rows = Json::array();
       for (Index i = 0; i < s.Nq; ++i) {
         std::string row;
@@ -111,8 +137,9 @@ Json kernel_trace(const Asked& asked, const std::string& command) {
   return document;
 }
 
-Json record(const RunOptions& typed, const std::string& command) {
+Json record(const RunOptions& typed, std::optional<Index> head, const std::string& command) {
   Asked asked = app::asked(typed);
+  if (head) take_head(asked, *head);
   return asked.kernels ? kernel_trace(asked, command) : stage_trace(asked, command);
 }
 
@@ -147,8 +174,8 @@ void step(const StepCommand& c, const std::string& command) {
   RunOptions typed = c.problem;
   typed.timeline = typed.accesses = typed.on == "vgpu";
   take_small_defaults(typed);
-  std::vector<Json> traces{record(for_stage(typed, typed.stage), command)};
-  if (!c.beside.empty()) traces.push_back(record(for_stage(typed, c.beside), command));
+  std::vector<Json> traces{record(for_stage(typed, typed.stage), c.head, command)};
+  if (!c.beside.empty()) traces.push_back(record(for_stage(typed, c.beside), c.head, command));
   write_file(c.out, trace::page(traces));
   std::string text = fmt::format("{}: open it in a browser\n", c.out);
   for (const Json& document : traces) text += summary(document);
@@ -162,6 +189,7 @@ void add_step(CLI::App& program, int& status) {
   const auto c = std::make_shared<StepCommand>();
   add_run_options(*command, c->problem);
   const Heading output(*command, "Output");
+  output.whole("--head", c->head, "this head of the first batch alone");
   output.text("--beside", c->beside, "STAGE", "a second stage on the same problem, in lock-step");
   output.text("--out", c->out, "FILE", "the page: one HTML file that needs no network");
   command->get_option("--out")->required();

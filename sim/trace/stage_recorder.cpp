@@ -90,6 +90,10 @@ Json StageRecorder::step(const Event& e) {
 }
 
 void StageRecorder::add(const Event& e) {
+  if (recording_.full()) {
+    if (e.kind != EventKind::take && e.kind != EventKind::give_back) recording_.skip();
+    return;
+  }
   if (e.kind == EventKind::take) {
     tiles_[e.values.data] = next_tile_;
     takes_.push_back({{"tile", next_tile_++},

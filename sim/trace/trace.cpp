@@ -65,10 +65,12 @@ void Recording::add(Json step, std::size_t numbers) {
 void Recording::finish(Json& document) {
   document["cut"] = nullptr;
   if (cut_)
-    document["cut"] = {{"steps", steps_.size()},
-                       {"of", all_},
-                       {"why", fmt::format("a trace keeps {} numbers at most; take a smaller problem, or larger tiles",
-                                           most_numbers)}};
+    document["cut"] = {
+        {"steps", steps_.size()},
+        {"of", all_},
+        {"why",
+         fmt::format("a trace keeps {} numbers at most; take a smaller problem, one head (--head 0) or larger tiles",
+                     most_numbers)}};
   document["chapters"] = std::move(chapters_);
   document["files"] = files.json();
   document["tensors"] = std::move(tensors_);

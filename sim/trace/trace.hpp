@@ -34,6 +34,8 @@ class Recording {
 
   /// `numbers`: how many values it holds. Once the trace is full, steps are only counted.
   void add(Json step, std::size_t numbers);
+  bool full() const { return cut_; }
+  void skip() { ++all_; }  ///< a step that a full trace has no room for
 
   /// Moves the parts into `document`.
   void finish(Json& document);
