@@ -58,6 +58,9 @@ void take_head(Asked& asked, Index head) {
   if (head < 0 || head >= s.heads)
     throw Refused(
         fmt::format("--head {} was asked for, but there are heads 0 to {}; take one of them", head, s.heads - 1));
+  if (head > 0 && asked.options.dropout > 0)
+    throw Refused(
+        "--head was asked with --dropout, whose numbers are of each head's own; take --head 0, or leave one out");
   const Index kv_head = rules::kv_head(head, s.heads, s.kv_heads);
   const auto keep = [](auto& array, Index n, Index size) {
     if (!array.empty()) array = {array.begin() + n * size, array.begin() + (n + 1) * size};

@@ -145,6 +145,9 @@ class Steps(CommandLine):
             with self.subTest(stage=stage, more=more):
                 trace = self.check_run(stage, *chosen, *more)
                 self.assertTrue(trace["lanes"])
+                moving = [s for s in trace["steps"] if "hbm" in s]
+                self.assertGreater(sum("tensor" in s for s in moving), 0.9 * len(moving))
+                self.assertEqual({trace["tensors"][s["tensor"]]["name"] for s in moving if "tensor" in s and s["hbm"][0]} & set("QKV"), set("QKV"))
                 lanes = {}
                 for step in trace["steps"]:
                     self.assertGreaterEqual(step["begin"], lanes.get(step["lane"], 0))
@@ -175,6 +178,15 @@ class Steps(CommandLine):
         self.assertEqual(rows[8], "11111")
         self.assertTrue(any("-inf" in s.get("values", []) for s in trace["steps"] if s["name"] == "S"))
         self.assertEqual(Replay(trace).tensor("LSE")[:4], [-math.inf] * 4)
+
+    def test_one_head(self):
+        """--head: what that head of the whole run does."""
+        options = ["--n", 6, "--d", 4, "--heads", 4, "--kv-heads", 2, "--br", 2, "--bc", 3]
+        trace, = self.traces("03", *options, "--head", 3)
+        self.result("run", "03", *options, "--out", "results")
+        self.assertEqual(Replay(trace).tensor("O"), load(self.folder / "results/o.npy")[2][3 * 6 * 4:])
+        self.refused(["step", "03", *options, "--head", 4, "--out", "x.html"], "heads 0 to 3")
+        self.refused(["step", "03", *options, "--head", 1, "--dropout", 0.5, "--out", "x.html"], "--head", "--dropout")
 
     def test_two_stages(self):
         first, second = self.traces("03", "--beside", "01", "--n", 8, "--d", 4, "--br", 2, "--bc", 2)

@@ -245,11 +245,13 @@ void KernelRecorder::keep(Json changes, Json& slice) {
   }
 }
 
-/// Elements of global memory that a lane moved.
+/// Elements of global memory that a lane moved, and of which tensor; null where the slice is of several.
 void KernelRecorder::count(const gpu::LaneAccess& access, Json& slice) {
-  for (const DeviceTensor& t : tensors_) {
+  for (std::size_t n = 0; n < tensors_.size(); ++n) {
+    const DeviceTensor& t = tensors_[n];
     if (access.address < t.memory || access.address >= t.memory + t.bytes()) continue;
-    if (!slice.contains("hbm")) slice["hbm"] = {0, 0, 0}, slice["hbm_bytes"] = 0;
+    if (!slice.contains("hbm")) slice["tensor"] = n, slice["hbm"] = {0, 0, 0}, slice["hbm_bytes"] = 0;
+    if (slice["tensor"] != n) slice["tensor"] = nullptr;
     const bool twice = access.moves == gpu::Moves::both;
     Json& elements = slice["hbm"][static_cast<std::size_t>(access.moves)];
     elements = elements.get<Index>() + static_cast<Index>(access.bytes) / bytes_per_element(t.info.format);
@@ -280,7 +282,8 @@ Json KernelRecorder::step(std::size_t n) {
   step["lane"] = lane(slice.cta, slice.warp);
   step["begin"] = slice.begin;
   step["end"] = slice.end;
-  for (const auto& [key, value] : found_[n].items()) step[key] = value;
+  for (const auto& [key, value] : found_[n].items())
+    if (!value.is_null()) step[key] = value;
   return step;
 }
 

@@ -36,9 +36,10 @@ function stepInWords(trace, step) {
     }
   }
   const lane = trace.lanes[step.lane ?? 0] ?? { warp: 0 };
+  const of = step.tensor === undefined ? "" : ` of ${trace.subject(step)}`;
   const moved = [
-    read && `${plural(read, "element")} from HBM`, written && `${plural(written, "element")} to HBM`,
-    rmw && `${plural(rmw, "element")} added in HBM`
+    read && `${plural(read, "element")}${of} from HBM`, written && `${plural(written, "element")}${of} to HBM`,
+    rmw && `${plural(rmw, "element")}${of} added in HBM`
   ].filter(Boolean).join(", ");
   const what = {
     mark: `${step.name} ${step.value ?? 0} begins`,
