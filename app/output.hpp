@@ -1,11 +1,14 @@
 // Standard output carries a command's result and nothing else; a refusal is one sentence on standard error.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
 namespace flash::app {
+
+constexpr std::size_t columns = 100;  ///< of a screen
 
 /// Writes all of `text` to standard output. A reader that went away is no error; a full disk throws Refused.
 void print(std::string_view text);

@@ -17,8 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t columns = 100;
-
 /// A step's traffic on the stated problem, and the law that it follows.
 struct Moved {
   Step step;
