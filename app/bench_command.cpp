@@ -22,7 +22,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t columns = 120;
 constexpr const char* kL2 = "not cleared: a timing finds what the one before left";
 constexpr int least_rounds = 20;
 

@@ -8,7 +8,7 @@
 
 namespace flash::app {
 
-constexpr std::size_t columns = 100;  ///< of a screen
+constexpr std::size_t columns = 120;  ///< of a table, at most
 
 /// Writes all of `text` to standard output. A reader that went away is no error; a full disk throws Refused.
 void print(std::string_view text);

@@ -20,7 +20,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using cuda::Backend;
 
-constexpr std::size_t columns = 120;
 constexpr Format dtypes[] = {Format::fp64, Format::fp32, Format::fp16, Format::bf16};
 
 // ---- the machine

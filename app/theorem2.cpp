@@ -26,8 +26,6 @@ using theory::ScheduleResult;
 using theory::Theorem2;
 using theory::Walker;
 
-constexpr std::size_t columns = 120;
-
 /// Walks a step in fp32, M elements being 4·M bytes, with Algorithm 1's blocks. One thread: the points take the others.
 Walker walker(const Step& step) {
   return [program = step.program()](Index N, Index d, Index M) {

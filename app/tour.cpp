@@ -22,8 +22,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t columns = 120;
-
 // ---- what is run
 
 /// One stage in one direction.

@@ -16,8 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t columns = 120;
-
 bool same_traffic(const sim::Ledger& a, const sim::Ledger& b) {
   return std::ranges::all_of(std::initializer_list{sim::Access::read, sim::Access::write, sim::Access::rmw},
                              [&](sim::Access access) { return a.by_tensor(access) == b.by_tensor(access); });

@@ -17,6 +17,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::size_t prose_columns = 100;
+
 /// A step's traffic on the stated problem, and the law that it follows.
 struct Moved {
   Step step;
@@ -61,11 +63,11 @@ std::string text(const Reason& r) {
   const std::string extends = step.facts().extends;
   std::string all = fmt::format("{}: {}, {}\n", name(step.direction), step.source(),
                                 extends.empty() ? "extends nothing" : "extends " + extends);
-  if (r.before) all += paragraph("  left    ", r.problem_left, columns);
-  all += paragraph("  change  ", r.words.change, columns);
-  all += paragraph("  why     ", r.words.why, columns);
-  all += paragraph("  cost    ", r.words.costs, columns);
-  all += paragraph("  ledger  ", "must say " + r.words.ledger, columns);
+  if (r.before) all += paragraph("  left    ", r.problem_left, prose_columns);
+  all += paragraph("  change  ", r.words.change, prose_columns);
+  all += paragraph("  why     ", r.words.why, prose_columns);
+  all += paragraph("  cost    ", r.words.costs, prose_columns);
+  all += paragraph("  ledger  ", "must say " + r.words.ledger, prose_columns);
   if (r.before) all += law_line("before", *r.before, "");
   all += law_line("after", r.after, r.before ? ", bytes " + times(r.before->bytes(), r.after.bytes()) : "");
   return all;
