@@ -80,6 +80,7 @@ def wanted(program, stages):
     folders = ["CMakeFiles/flash_memory.dir/", "CMakeFiles/flash_theory.dir/", "CMakeFiles/flash_stages.dir/",
                f"tests/CMakeFiles/{program}.dir/"]
     folders += ["CMakeFiles/flash_app.dir/"] if any(path.startswith("app/") for path in uses) else []
+    folders += ["CMakeFiles/flash_trace.dir/"] if any(path.startswith("sim/trace/") for path in uses) else []
     folders += ["CMakeFiles/flash_host.dir/"] if any(path.startswith("cuda/common/") for path in uses) else []
     return [o for o in compile_commands() if any(o.startswith(f) for f in folders) and not left_out(o, stages)]
 
@@ -142,6 +143,11 @@ class Mutant:
             target.parent.mkdir(parents=True, exist_ok=True)
             command = [self.moved(a) for a in compile_commands()[obj]]
             command[command.index("-o") + 1] = str(target)
+            source = command.index("-c") + 1
+            if "/Unity/" in command[source]:  # it names the files that it is made of
+                text = Path(command[source]).read_text().replace(str(ROOT), str(self.tree))
+                command[source] = str(target) + ".cpp"
+                Path(command[source]).write_text(text)
             for flag in ("-MF", "-MT"):
                 if flag in command:
                     command[command.index(flag) + 1] = str(target) + ".d"

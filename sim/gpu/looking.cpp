@@ -116,14 +116,6 @@ std::optional<Matrix> Machine::registers(int warp, const std::string& name) cons
   return matrix;
 }
 
-std::vector<LaneAccess> Machine::accesses_ahead() const {
-  std::vector<LaneAccess> all;
-  if (const Cta* cta = stopped_cta(*parts_))
-    for (const Thread& thread : cta->threads)
-      for (const Access& a : thread.log) all.push_back({0, a.address, a.bytes, a.shared, a.moves});
-  return all;
-}
-
 std::vector<std::string> Machine::shared_names() const {
   std::vector<std::string> names;
   const Cta* cta = stopped_cta(*parts_);

@@ -150,6 +150,8 @@ std::string Machine::state() const {
   return parts_->launch ? waiting_threads() : "no kernel is running\n";
 }
 
+void Machine::keep_accesses(bool keep) { parts_->config.accesses = keep; }
+
 const Timeline& Machine::timeline() const { return parts_->timeline; }
 
 std::string Machine::trace() const { return chrome_trace(*parts_); }

@@ -90,7 +90,6 @@ struct Counts {
 enum class Contents { given, undefined };
 
 struct Timeline;  ///< sim/gpu/timeline.hpp
-struct LaneAccess;
 
 class FLASH_GPU_API Machine {
  public:
@@ -138,8 +137,8 @@ class FLASH_GPU_API Machine {
   std::string state() const;
   /// So far; needs Config::timeline. The last slice of a stop is its event's.
   const Timeline& timeline() const;
-  /// What threads of the CTA of the last event accessed since their warp's last slice.
-  std::vector<LaneAccess> accesses_ahead() const;
+  /// From now on, whatever Config::accesses says.
+  void keep_accesses(bool keep);
   /// Chrome trace (JSON) of the nominal timeline; needs Config::timeline.
   std::string trace() const;
 

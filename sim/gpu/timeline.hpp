@@ -31,7 +31,7 @@ enum class Moves : std::uint8_t { read, write, both };  ///< both: an atomic
 
 /// One lane's access to shared or global memory.
 struct LaneAccess {
-  std::size_t slice;  ///< in which it is shown; of one that is not shown yet: none
+  std::size_t slice;  ///< in which it is shown
   const std::byte* address;
   std::uint32_t bytes;
   bool shared;

@@ -91,6 +91,7 @@ void KernelRecorder::record() {
     if (!event) break;
     event->kind == gpu::at_launch ? launched(event->name) : look(*event);
   }
+  machine_.keep_accesses(false);
   machine_.run();  // what the trace has no room for is only counted
   found_.resize(machine_.timeline().slices.size());
   if (numbers_ <= most_numbers) look_at_accesses();  // after the last event
@@ -126,7 +127,7 @@ void KernelRecorder::add_steps() {
 // ---- looking at what changed
 
 /// What stores changed belongs to their slices; what else did, such as an mma or a copy that arrived, to the event at
-/// which the warp stopped. What other warps have stored since their own last slices is told in their next ones.
+/// which the warp stopped.
 void KernelRecorder::look(const gpu::Event& event) {
   const auto& slices = machine_.timeline().slices;
   if (slices.empty()) return;
@@ -134,7 +135,8 @@ void KernelRecorder::look(const gpu::Event& event) {
   found_.resize(slices.size());
   if (!gone_.empty()) found_[first_new]["releases"] = std::exchange(gone_, {});
   look_at_accesses();
-  look_at_rest(slices.back().cta);
+  look_at_shared(slices.back().cta, nullptr, found_.back());
+  for (std::size_t t = 0; t < tensors_.size(); ++t) look_at_tensor(t, nullptr, found_.back());
   look_at_registers(slices.back().cta, event.warp);
 }
 
@@ -156,16 +158,6 @@ void KernelRecorder::look_at_accesses() {
   }
 }
 
-void KernelRecorder::look_at_rest(std::uint32_t cta) {
-  Written ahead(tensors_, machine_.shared_memory());
-  for (const gpu::LaneAccess& access : machine_.accesses_ahead()) ahead.add(access);
-  const auto is_not_ahead = [](const std::vector<bool>& bytes) {
-    return [&](std::size_t at) { return bytes.empty() || !bytes[at]; };
-  };
-  look_at_shared(cta, is_not_ahead(ahead.shared), found_.back());
-  for (std::size_t t = 0; t < tensors_.size(); ++t) look_at_tensor(t, is_not_ahead(ahead.global[t]), found_.back());
-}
-
 void KernelRecorder::look_at_shared(std::uint32_t cta, const Bytes& looked_at, Json& slice) {
   const auto now = machine_.shared_memory();
   const std::vector<std::string> names = machine_.shared_names();
@@ -174,7 +166,7 @@ void KernelRecorder::look_at_shared(std::uint32_t cta, const Bytes& looked_at, J
   last.resize(now.size());
   names_[cta] = names.size();
   for (std::size_t at = 0; at < now.size(); ++at)
-    if (looked_at(at)) last[at] = now[at];
+    if (!looked_at || looked_at(at)) last[at] = now[at];
   for (const std::string& name : names)
     if (const auto matrix = machine_.shared_matrix(name))
       see(array({cta, name}, *matrix, {{"space", "shared"}, {"bytes", machine_.shared_memory(name).size()}}, slice),
@@ -199,7 +191,7 @@ void KernelRecorder::look_at_tensor(std::size_t n, const Bytes& looked_at, Json&
   add_changes(
       changes, {{"tensor", n}}, t.bytes() / size,
       [&](std::size_t k) {
-        return looked_at(k * size) && std::memcmp(t.memory + k * size, &last[k * size], size) != 0;
+        return (!looked_at || looked_at(k * size)) && std::memcmp(t.memory + k * size, &last[k * size], size) != 0;
       },
       [&](std::size_t k) {
         std::memcpy(&last[k * size], t.memory + k * size, size);

@@ -36,13 +36,12 @@ class KernelRecorder {
     gpu::Matrix last;  ///< as the trace has it
   };
   using Key = std::pair<std::uint32_t, std::string>;  ///< CTA, and its array (warp and name for registers)
-  /// Is the byte at this offset of shared memory, or of a tensor, to be looked at?
+  /// Is the byte at this offset of shared memory, or of a tensor, to be looked at? None: all are.
   using Bytes = std::function<bool(std::size_t)>;
 
   void launched(const std::string& kernel);
   void look(const gpu::Event& event);
   void look_at_accesses();
-  void look_at_rest(std::uint32_t cta);
   void look_at_shared(std::uint32_t cta, const Bytes& looked_at, Json& slice);
   void look_at_registers(std::uint32_t cta, int warp);
   void look_at_tensor(std::size_t tensor, const Bytes& looked_at, Json& slice);
