@@ -38,6 +38,8 @@ class Picture {
     for (const slot of this.slots.values()) this.#drawSlot(g, slot);
     this.shelf = this.shelfWidth ? drawShelf(g, this, w - this.shelfWidth + 8, h) : [];
     this.#drawVisit(g);
+    for (const slot of this.slots.values())
+      if (this.#isNeverInHbm(slot)) this.#drawWhere(g, slot);
     this.#drawMoves(g);
     this.#drawRow(g);
     this.#drawSources(g);
@@ -116,7 +118,7 @@ class Picture {
     g.fillStyle = `rgb(${palette.empty})`;
     g.fillRect(slot.x, slot.y, slot.w, slot.h);
     g.fillStyle = palette.hatches.empty;
-    g.fillRect(slot.x, slot.y, slot.w, slot.h);
+    if (!this.#isNeverInHbm(slot)) g.fillRect(slot.x, slot.y, slot.w, slot.h);
     this.#drawGone(g, slot, hbm);
     paintCells(g, slot, value, palette, scale);
     paintGrid(g, slot, palette.line);
@@ -150,6 +152,25 @@ class Picture {
       g.fillStyle = this.palette.hatches.gone;
       g.fillRect(box.x, box.y, box.w, box.h);
     }
+  }
+
+  /** S and P of most kernels. */
+  #isNeverInHbm({ name }) { return this.trace.isKernel && !this.#hbm(name); }
+
+  /** Where a matrix is that is never in HBM: the longest words that there is room for. */
+  #drawWhere(g, slot) {
+    g.font = "11px system-ui, 'DejaVu Sans', sans-serif";
+    const where = this.trace.spacesOf(slot.name).join(", "), words = ["never in HBM"];
+    if (where) words.unshift(`in ${where}, never in HBM`, `in ${where}`);
+    const text = words.find((t) => g.measureText(t).width < slot.w - 6);
+    if (!text || slot.h < 12) return;
+    const x = slot.x + slot.w / 2, y = slot.y + slot.h / 2, w = g.measureText(text).width + 4;
+    g.fillStyle = this.palette.paper;
+    g.fillRect(x - w / 2, y - 6, w, 12);
+    g.fillStyle = this.palette.ink;
+    g.textAlign = "center";
+    g.textBaseline = "middle";
+    g.fillText(text, x, y);
   }
 
   /** HBM that will be written again. */
@@ -201,15 +222,13 @@ class Picture {
     }
   }
 
-  /** Of a kernel: the rows of HBM that the step changes. */
+  /** Of a kernel: around all that the step changes of a tensor in HBM. */
   #drawChanges(g) {
-    for (const change of this.step?.changes ?? []) {
-      if (change.tensor === undefined) continue;
-      const t = this.trace.tensors[change.tensor], slot = this.#slotOf(t.name);
-      const first = (change.first ?? 0) - this.trace.firstElement(t, this.batch, this.head);
-      if (!slot || first < 0 || first >= t.rows * t.cols) continue;
-      const rows = [Math.floor(first / t.cols), Math.ceil((first + change.values.length) / t.cols)];
-      paintFrame(g, this.#box(slot, rows, [0, t.cols]), written(this.palette));
+    const changes = (this.step?.changes ?? []).filter((c) => c.tensor !== undefined);
+    for (const k of new Set(changes.map((c) => c.tensor))) {
+      const t = this.trace.tensors[k], slot = this.#slotOf(t.name);
+      const box = changedBox(changes.filter((c) => c.tensor === k), t, this.trace.firstElement(t, this.batch, this.head));
+      if (slot && box) paintFrame(g, this.#box(slot, box.rows, box.cols), written(this.palette));
     }
   }
 
@@ -253,6 +272,20 @@ class Picture {
 
 /** The frame of what is written now. */
 const written = (palette) => ({ color: palette.write, width: 2.5, dash: [6, 3], letter: "W", paper: palette.paper });
+
+/** The rows and columns of a head that stretches of a tensor's elements touch; null where they are of other heads. */
+function changedBox(changes, { rows, cols }, first) {
+  const box = { rows: [Infinity, 0], cols: [Infinity, 0] };
+  const see = ([from, to], x, end) => [Math.min(from, x), Math.max(to, end)];
+  for (const c of changes) {
+    const from = (c.first ?? 0) - first, last = from + c.values.length - 1;
+    if (from < 0 || last >= rows * cols) continue;
+    const row = Math.floor(from / cols), lastRow = Math.floor(last / cols);
+    box.rows = see(box.rows, row, lastRow + 1);
+    box.cols = row === lastRow ? see(box.cols, from % cols, (last % cols) + 1) : [0, cols];
+  }
+  return box.rows[1] ? box : null;
+}
 
 /** Calls f(r, from, to) for each stretch of a row whose cells are all so. */
 function forEachRun({ rows, cols }, isSo, f) {
