@@ -222,13 +222,19 @@ class Picture {
     }
   }
 
-  /** Of a kernel: around all that the step changes of a tensor in HBM. */
+  /** Of a kernel: around what the step changes of a tensor in HBM; where that is too thin, one frame around all of it. */
   #drawChanges(g) {
     const changes = (this.step?.changes ?? []).filter((c) => c.tensor !== undefined);
     for (const k of new Set(changes.map((c) => c.tensor))) {
       const t = this.trace.tensors[k], slot = this.#slotOf(t.name);
-      const box = changedBox(changes.filter((c) => c.tensor === k), t, this.trace.firstElement(t, this.batch, this.head));
-      if (slot && box) paintFrame(g, this.#box(slot, box.rows, box.cols), written(this.palette));
+      const parts = changedParts(
+          changes.filter((c) => c.tensor === k), t, this.trace.firstElement(t, this.batch, this.head));
+      if (!slot || !parts.length) continue;
+      const isThin = parts.some(({ rows: [from, to] }) => (to - from) * slot.ch < 8);
+      (isThin ? [around(parts)] : parts).forEach(({ rows, cols }, n) => {
+        const style = written(this.palette);
+        paintFrame(g, this.#box(slot, rows, cols), n ? {...style, letter: "" } : style);
+      });
     }
   }
 
@@ -273,18 +279,26 @@ class Picture {
 /** The frame of what is written now. */
 const written = (palette) => ({ color: palette.write, width: 2.5, dash: [6, 3], letter: "W", paper: palette.paper });
 
-/** The rows and columns of a head that stretches of a tensor's elements touch; null where they are of other heads. */
-function changedBox(changes, { rows, cols }, first) {
-  const box = { rows: [Infinity, 0], cols: [Infinity, 0] };
-  const see = ([from, to], x, end) => [Math.min(from, x), Math.max(to, end)];
+/** Stretches of a tensor's elements as rows and columns of the head that begins at `first`. */
+function changedParts(changes, { rows, cols }, first) {
+  const parts = [];
   for (const c of changes) {
-    const from = (c.first ?? 0) - first, last = from + c.values.length - 1;
-    if (from < 0 || last >= rows * cols) continue;
-    const row = Math.floor(from / cols), lastRow = Math.floor(last / cols);
-    box.rows = see(box.rows, row, lastRow + 1);
-    box.cols = row === lastRow ? see(box.cols, from % cols, (last % cols) + 1) : [0, cols];
+    const from = (c.first ?? 0) - first, end = from + c.values.length;
+    if (from < 0 || end > rows * cols) continue;
+    for (let row = Math.floor(from / cols); row * cols < end; ++row) {
+      const columns = [Math.max(0, from - row * cols), Math.min(cols, end - row * cols)], last = parts.at(-1);
+      if (last?.rows[1] === row && String(last.cols) === String(columns))
+        last.rows[1] = row + 1;
+      else
+        parts.push({ rows: [row, row + 1], cols: columns });
+    }
   }
-  return box.rows[1] ? box : null;
+  return parts;
+}
+
+function around(parts) {
+  const range = (of) => [Math.min(...parts.map((p) => of(p)[0])), Math.max(...parts.map((p) => of(p)[1]))];
+  return { rows: range((p) => p.rows), cols: range((p) => p.cols) };
 }
 
 /** Calls f(r, from, to) for each stretch of a row whose cells are all so. */
