@@ -95,7 +95,7 @@ class Notebooks(unittest.TestCase):
                 self.assertIn(words, run.run(notebook_of("int before = 1;", cell)))
         once = notebook_of("static int n = 0;", "auto [a, b] = std::pair{1, 2};")  # can't be said twice
         self.assertIn("cell 2, the second time", run.run(once, again=True))
-        other = notebook_of("int before = 1;", 'std::cout << (getenv("RAN") ? 2 : 1); setenv("RAN", "", 1);')
+        other = notebook_of("int x = 1;", 'std::cout << (getenv("RAN") ? 2 : 1); setenv("RAN", "", 1);')
         self.assertIn("cell 2, the second time, says something else: '1', then '2'", run.run(other, again=True))
 
     def test_the_command(self):

@@ -64,20 +64,22 @@ std::vector<Curve> traffic(const std::vector<std::pair<Index, StatedProblem>>& p
 Figure traffic_over_N() {
   std::vector<std::pair<Index, StatedProblem>> points;
   for (Index N = 256; N <= 16384; N *= 2) points.emplace_back(N, problem(N, 65536));
-  return {trace::plot_svg({"HBM traffic of one head, d = 64, M = 65,536", "N", "HBM elements", traffic(points)}),
-          "Counted by running the stages' loops. 01 and 02 grow as N²; 03 as N²d²/M, and as N while a few tiles hold all "
-          "keys."};
+  return {
+      trace::plot_svg({"HBM traffic of one head, d = 64, M = 65,536", "N", "HBM elements", traffic(points)}),
+      "Counted by running the stages' loops. 01 and 02 grow as N²; 03 as N²d²/M, and as N while a few tiles hold all "
+      "keys."};
 }
 
 Figure traffic_over_M() {
   constexpr Index N = 1024, d = 64;
   std::vector<std::pair<Index, StatedProblem>> points;
   for (Index M = 4 * d; M <= 4 * N * d; M *= 2) points.emplace_back(M, problem(N, M));
-  return {trace::plot_svg({fmt::format("HBM traffic of one head, N = {}, d = {}", N, d), "M [elements]", "HBM elements",
-                           traffic(points)}),
-          fmt::format("Counted by running the stages' loops. 03 falls as 1/M and crosses 01 near M = 3d² = {}; 01 takes "
-                      "its SRAM to be as large as it needs, 02 has to live with M.",
-                      app::grouped(3 * d * d))};
+  return {
+      trace::plot_svg({fmt::format("HBM traffic of one head, N = {}, d = {}", N, d), "M [elements]", "HBM elements",
+                       traffic(points)}),
+      fmt::format("Counted by running the stages' loops. 03 falls as 1/M and crosses 01 near M = 3d² = {}; 01 takes "
+                  "its SRAM to be as large as it needs, 02 has to live with M.",
+                  app::grouped(3 * d * d))};
 }
 
 Figure traffic_01() {

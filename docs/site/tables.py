@@ -83,7 +83,8 @@ def ledger_delta(comparison, a, b, problem):
     rows.append(cells("<b>all</b>", comparison["total"]))
     return table(["tensor", f"{a} reads [elements]", f"{a} writes [elements]", f"{b} reads [elements]",
                   f"{b} writes [elements]", "change [elements]", "change [bytes]"], rows,
-                 f"One head, N = {problem['n']:,}, d = {problem['d']}, {problem['dtype']}, M = {problem['M']:,} elements.")
+                 f"One head, N = {problem['n']:,}, d = {problem['d']}, {problem['dtype']}; "
+                 f"M = {problem['M']:,} elements.")
 
 
 def screen(text):

@@ -44,7 +44,8 @@ std::string rule_of(const Inputs& inputs, const Options& options) {
 trace::Matrix who_sees_whom(const Inputs& inputs, const Options& options, Index Br, Index Bc) {
   const Shape& s = inputs.shape;
   const rules::Visibility sees = visibility(s, options);
-  trace::Matrix m{.title = rule_of(inputs, options), .rows = s.Nq, .cols = s.Nk, .tile_rows = Br, .tile_cols = Bc, .largest = 2};
+  trace::Matrix m{
+      .title = rule_of(inputs, options), .rows = s.Nq, .cols = s.Nk, .tile_rows = Br, .tile_cols = Bc, .largest = 2};
   for (Index i = 0; i < s.Nq; ++i)
     for (Index j = 0; j < s.Nk; ++j) {
       m.values.push_back(1);

@@ -64,8 +64,9 @@ trace::Matrix outlined(trace::Matrix matrix, sim::Range rows, sim::Range cols, c
 /// A cell reads lane.element. @throws Refused for other names.
 trace::Matrix fragment(const std::string& operand);
 
-/// Rows of 16 bytes at these byte offsets, as ldmatrix reads eight at once, against shared memory's 32 banks of 4 bytes.
-/// Rows that want one bank wait for each other: it takes as many turns (wavefronts) as the bank most wanted has rows.
+/// Rows of 16 bytes at these byte offsets, as ldmatrix reads eight at once, against shared memory's 32 banks of 4
+/// bytes. Rows that want one bank wait for each other: it takes as many turns (wavefronts) as the bank most wanted has
+/// rows.
 struct Banks {
   trace::Matrix matrix;
   int wavefronts = 0;
