@@ -232,8 +232,8 @@ class Stepping(Case):
         self.assertGreater(len(longest), 90)
         words = browser.js("[...document.querySelectorAll('.words')].map((e) => e.textContent.replace(/ +/g, ' '))")
         self.assertIn(re.sub(" +", " ", longest), words)
-        wide = "[...document.querySelectorAll('.code-lines, .words')].filter((e) => e.scrollWidth > e.clientWidth).length"
-        self.assertEqual(browser.js(wide), 0)
+        elements = "[...document.querySelectorAll('.code-lines, .words')]"
+        self.assertEqual(browser.js(f"{elements}.filter((e) => e.scrollWidth > e.clientWidth).length"), 0)
 
     def test_chapters(self):
         values = browser.js("[...document.querySelectorAll('#chapter option')].map((o) => Number(o.value))")

@@ -47,7 +47,7 @@ MISTAKES = [
     ("style.css", ".line .words {\n  white-space: pre-wrap;", ".line .words {\n  white-space: pre;",
      "Stepping.test_code_lines_are_whole"),
     ("numbers.js", "(Math.round(n) || 0)", "Math.round(n)", "Stepping.test_zero_has_no_sign"),
-    ("counters.js", '"by hand": "chosen by hand', '"other": "chosen by hand', "Stepping.test_whose_sizes_the_tiles_are"),
+    ("counters.js", '"by hand": "chosen', '"other": "chosen', "Stepping.test_whose_sizes_the_tiles_are"),
     ("controls.js", "return this.#openBreaks(true);", "return;", "Stepping.test_run_without_a_condition_asks_for_one"),
     ("help.js", '["k-mma", "mma",', '["k-mma", "",', "traces:Kernels.test_legend_of_the_lanes"),
     ("picture.js", "if (!this.#isNeverInHbm(slot)) g.fill", "g.fill",

@@ -97,7 +97,8 @@ window.look = (() => {
     const paper = luminance(background(canvas).slice(0, 3)), ratios = [];
     for (let k = 0; k < data.length; k += 4) {
       if (data[k + 3] < 128) continue;
-      const l = luminance([...data.subarray(k, k + 3)]), ratio = (Math.max(l, paper) + 0.05) / (Math.min(l, paper) + 0.05);
+      const l = luminance([...data.subarray(k, k + 3)]);
+      const ratio = (Math.max(l, paper) + 0.05) / (Math.min(l, paper) + 0.05);
       if (ratio > 1.2) ratios.push(ratio);
     }
     ratios.sort((a, b) => b - a);
@@ -139,7 +140,8 @@ window.look = (() => {
     .filter((e) => e.offsetParent && !e.disabled).map((e, k) => (e.dataset.tabbed = String(k)));
 
   return {
-    cell, formulas, point, laneMiddle, click, pixels, contrasts, inkAtEndOf, inks, misfits, times, lines, lineTotals, visit, focusable,
+    cell, formulas, point, laneMiddle, click, pixels, contrasts, inkAtEndOf, inks, misfits, times, lines, lineTotals,
+    visit, focusable,
     counts: () => state().counts,
     tile: (id) => [...state().tiles.get(id).values].map(plain),
     tensor: (k) => [...state().tensors[k].values].map(plain),

@@ -53,7 +53,8 @@ class CellPane {
     const { trace, batch, head } = this.view, where = picture.valueOf(cell), origin = this.#origin(cell);
     const isMasked = isOverBoth(cell.name) && cell.tile === undefined && !trace.sees(batch, head, cell.i, cell.j);
     const masked = isMasked ? ` · masked: query ${cell.i} does not see key ${cell.j}` : "";
-    const title = `<p><b>${escaped(cell.name)}</b><sub>${cell.i},${cell.j}</sub> ${this.#places(where, cell)}${masked}</p>`;
+    const name = `<b>${escaped(cell.name)}</b><sub>${cell.i},${cell.j}</sub>`;
+    const title = `<p>${name} ${this.#places(where, cell)}${masked}</p>`;
     if (!origin.step)
       return { html: `${title}<p class="muted">${this.#withoutOrigin(cell, where, origin)}</p>`, sources: [] };
     const { html, sources } = this.#formula(origin, cell);

@@ -43,9 +43,10 @@ function tilesInWords({ tiles, sram, isKernel }) {
   return `${size}: ${whose[sram?.budget]}`;
 }
 
-/** Who holds the SRAM: a bar up to M or the trace's peak, whichever is more; where M is far larger, up to the peak alone. */
+/** Who holds the SRAM: a bar up to M or the trace's peak, whichever is more; M far larger: up to the peak. */
 function sramBar(trace, state) {
-  const capacity = trace.sram?.capacity_bytes || 0, { held, peak } = state.counts, isFar = trace.peak > 0 && capacity > 4 * trace.peak;
+  const capacity = trace.sram?.capacity_bytes || 0, { held, peak } = state.counts;
+  const isFar = trace.peak > 0 && capacity > 4 * trace.peak;
   const whole = Math.max(1, trace.peak, isFar ? 0 : capacity), percent = (n) => `${((100 * n) / whole).toFixed(2)}%`;
   const holders = state.holders(trace, trace.steps[state.count - 1]);
   const part = ({ name, bytes }, k) => {

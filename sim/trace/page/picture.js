@@ -222,7 +222,7 @@ class Picture {
     }
   }
 
-  /** Of a kernel: around what the step changes of a tensor in HBM; where that is too thin, one frame around all of it. */
+  /** Of a kernel: around what the step changes in HBM; where its parts are too thin, one frame around all. */
   #drawChanges(g) {
     const changes = (this.step?.changes ?? []).filter((c) => c.tensor !== undefined);
     for (const k of new Set(changes.map((c) => c.tensor))) {
