@@ -3,6 +3,9 @@
 """The stepper page in headless Chromium: what it shows is what the trace holds, at every step, by every control."""
 import json
 import math
+import os
+import re
+import subprocess
 import sys
 import unittest
 from pathlib import Path
@@ -183,6 +186,14 @@ class Stepping(Case):
                 return counts
             counts.append(browser.count())
 
+    def test_run_without_a_condition_asks_for_one(self):
+        for css in ("#break-forward", "#break-back"):
+            self.assertFalse(browser.driver.find_element("id", "break-form").is_displayed())
+            browser.click(css)
+            self.assertTrue(browser.driver.find_element("id", "break-form").is_displayed())
+            self.assertEqual(browser.count(), 0)
+            browser.press(Keys.ESCAPE)
+
     def test_break_form(self):
         browser.click("#breaks")
         browser.click("[name=write]")
@@ -216,12 +227,37 @@ class Stepping(Case):
         expected = {str(line): f"{r} · {w}" if r + w else "" for line, (r, w) in totals.items()}
         self.assertEqual(browser.look("lines"), expected)
 
+    def test_code_lines_are_whole(self):
+        longest = max(self.trace["files"][0]["lines"], key=len)
+        self.assertGreater(len(longest), 90)
+        words = browser.js("[...document.querySelectorAll('.words')].map((e) => e.textContent.replace(/ +/g, ' '))")
+        self.assertIn(re.sub(" +", " ", longest), words)
+        wide = "[...document.querySelectorAll('.code-lines, .words')].filter((e) => e.scrollWidth > e.clientWidth).length"
+        self.assertEqual(browser.js(wide), 0)
+
     def test_chapters(self):
         values = browser.js("[...document.querySelectorAll('#chapter option')].map((o) => Number(o.value))")
         self.assertEqual(len(values), 2 + 10, "start, forward and the tiles that causal leaves of 4 × 4")
         browser.select("#chapter", str(values[-1]))
         self.assertEqual(browser.count(), values[-1])
         self.assertEqual(self.trace["steps"][values[-1] - 1]["name"], "K", "a visit begins with its first load")
+
+    def test_whose_sizes_the_tiles_are(self):
+        self.assertIn("Br × Bc = 2 × 2: by the paper's sizes", browser.text(".sram"))
+        self.assertIn("of M = 96 B, 24 elements", browser.text(".sram"))
+        for sram, said, unsaid in [
+                ({"capacity_bytes": 96, "budget": "strict"}, "the largest that fit M", "paper"),
+                ({"capacity_bytes": 65536, "budget": "by hand"}, "chosen by hand", "paper"),
+                ({"capacity_bytes": 65536, "budget": "by hand"}, "The bar is M/", "0.0")]:
+            browser.open_text(joined([{**self.trace, "sram": sram}]))
+            browser.press("g")
+            self.assertIn(said, browser.text(".sram"))
+            self.assertNotIn(unsaid, browser.text(".sram"))
+        browser.open_text(joined([{**self.trace, "tiles": None}]))
+        self.assertIn("without tiles", browser.text(".sram"))
+
+    def test_zero_has_no_sign(self):
+        self.assertEqual(browser.js("[grouped(-0), grouped(-0.4), grouped(-1200)]"), ["0", "0", "−1,200"])
 
     def test_says_each_step(self):
         browser.go(25)
@@ -358,6 +394,43 @@ class Looks(Case):
                                  "getComputedStyle(document.activeElement).outlineStyle")
             self.assertNotEqual(outline, "none", "the focus is seen")
         self.assertLessEqual(wanted, reached)
+
+
+class Sizes(Case):
+    """Zoomed in, which makes the page smaller, the picture keeps its size and the page scrolls."""
+
+    def tearDown(self):
+        browser.resize(1280, 720)
+        super().tearDown()
+
+    def test_zoomed(self):
+        page = joined([online_softmax()])
+        browser.open_text(page, "#step=98")
+        width, height = self.picture()
+        for size in ((1280, 480), (1024, 576), (853, 480), (640, 360)):
+            browser.resize(*size)
+            browser.open_text(page, "#step=98")
+            w, h = self.picture()
+            self.assertGreater(h, 0.6 * height, size)
+            self.assertGreater(w, min(0.75 * width, 0.9 * size[0]), size)
+            sideways = browser.js("document.scrollingElement.scrollWidth - innerWidth")
+            self.assertLessEqual(sideways, 0, size)
+            browser.js("scrollTo(0, 0)")
+            foot = browser.js("document.querySelector('footer').getBoundingClientRect().bottom")
+            self.assertLessEqual(foot, size[1], "the controls stay in sight")
+
+    def picture(self):
+        return browser.js("[stepper.active.picture.canvas.clientWidth, stepper.active.picture.canvas.clientHeight]")
+
+
+class Skipping(unittest.TestCase):
+    def test_without_chromium_nothing_passes(self):
+        tests = Path(__file__).resolve().parent
+        for name in ("test_stepper.py", "test_stepper_traces.py", "test_stepper_mutants.py"):
+            run = subprocess.run([sys.executable, tests / name], capture_output=True, text=True,
+                                 env={**os.environ, "PATH": "/nowhere"})
+            self.assertEqual(run.returncode, 77, name)
+            self.assertIn("SKIPPED: ", run.stdout)
 
 
 class TwoTraces(Case):

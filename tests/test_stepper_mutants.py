@@ -10,7 +10,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
 sys.path.insert(0, str(TESTS / "support"))
-from browser import require_browser  # noqa: E402
+import browser  # noqa: E402, F401: ends here where there is none
 
 # The file of sim/trace/page, what stands there, what stands there by mistake, and the test that says so.
 MISTAKES = [
@@ -43,13 +43,26 @@ MISTAKES = [
     ("trace.js", "Math.floor((head * kvHeads) / heads)", "head % kvHeads",
      "traces:Pages.test_heads_of_a_group"),
     ("trace.js", "    this.#settleHeads();", "", "traces:Pages.test_heads_of_a_group"),
+    ("style.css", "min-height: 700px", "overflow: hidden", "Sizes.test_zoomed"),
+    ("style.css", ".line .words {\n  white-space: pre-wrap;", ".line .words {\n  white-space: pre;",
+     "Stepping.test_code_lines_are_whole"),
+    ("numbers.js", "(Math.round(n) || 0)", "Math.round(n)", "Stepping.test_zero_has_no_sign"),
+    ("counters.js", '"by hand": "chosen by hand', '"other": "chosen by hand', "Stepping.test_whose_sizes_the_tiles_are"),
+    ("controls.js", "return this.#openBreaks(true);", "return;", "Stepping.test_run_without_a_condition_asks_for_one"),
+    ("help.js", '["k-mma", "mma",', '["k-mma", "",', "traces:Kernels.test_legend_of_the_lanes"),
+    ("picture.js", "if (!this.#isNeverInHbm(slot)) g.fill", "g.fill",
+     "traces:Kernels.test_says_where_what_is_never_in_hbm_is"),
+    ("picture.js", "last.rows[1] = row + 1;", "last.rows[1] = row;",
+     "traces:Kernels.test_frames_around_what_a_step_changes"),
+    ("shelf.js", "Math.max(cell, least / rows)", "cell", "traces:Kernels.test_small_arrays_are_seen"),
+    ("style.css", "--negative: #2b6cb8; --zero: #33404c; --positive: #ffb65c",
+     "--negative: #1b2b38; --zero: #172029; --positive: #33404c", "traces:Screenshots.test_light_and_dark"),
     ("style.css", "flex: 0 0 185px", "flex: 0 0 700px", "Stepping.test_fits_on_the_screen"),
 ]
 
 
 class Mistakes(unittest.TestCase):
     def test_each_is_caught(self):
-        require_browser()
         for file, right, wrong, test in MISTAKES:
             with self.subTest(file=file, mistake=wrong or f"without {right}"):
                 program, name = f"test_stepper{'_traces' if ':' in test else ''}.py", test.split(":")[-1]

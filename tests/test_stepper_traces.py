@@ -5,6 +5,7 @@ import json
 import os
 import re
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -275,6 +276,49 @@ class Kernels(Case):
         self.assertEqual(browser.js("stepper.active.step.lane"), clicked["lane"])
         self.assertGreater(browser.count(), before)
 
+    def test_legend_of_the_lanes(self):
+        for said in ("mma", "global memory", "shared memory", "barrier, wait"):
+            self.assertIn(said, browser.text(".lanes-pane .legend"))
+        browser.press("h")
+        for said in ("shared memory", "registers", "matrix products"):
+            self.assertIn(said, browser.text("#help"))
+
+    def test_says_where_what_is_never_in_hbm_is(self):
+        browser.go(500)
+        self.assertIn("S in registers; P in shared memory; O in registers, HBM", browser.text(".row-pane"))
+        browser.js("stepper.active.choose({ cell: { name: 'S', i: 1, j: 1 } })")
+        self.assertIn("is in registers", browser.text(".cell-card"))
+        self.assertIn("never in HBM", browser.text(".cell-card"))
+        opened("03", "--on", "vgpu")
+        browser.go(300)
+        self.assertEqual([browser.look("inkAtEndOf", name) for name in "SP"], [0, 0], "not drawn as unwritten")
+        self.assertGreater(browser.look("inkAtEndOf", "Q"), 0.5)
+        trace, = opened("02", "--on", "vgpu")
+        browser.go(len(trace["steps"]) // 2)
+        self.assertIn("S in registers, shared memory, HBM", browser.text(".row-pane"))
+
+    def test_frames_around_what_a_step_changes(self):
+        trace, = opened("04", "--on", "vgpu", "--n", 9, "--nk", 5, "--causal")
+        o = next(k for k, t in enumerate(trace["tensors"]) if t["name"] == "O")
+        step = next(s for s in reversed(trace["steps"]) if any(c.get("tensor") == o for c in s.get("changes", [])))
+        changes = [c for c in step["changes"] if c.get("tensor") == o]
+        columns = sorted({(c["first"] + k) % 64 for c in changes for k in range(len(c["values"]))})
+        self.assertGreater(len(changes), 1)
+        parts = "changedParts(arguments[0], { rows: arguments[1], cols: arguments[2] }, arguments[3])"
+        self.assertEqual(browser.js(parts, changes, 9, 64, 0),
+                         [{"rows": [0, 9], "cols": [columns[0], columns[-1] + 1]}])
+        stretches = [{"first": 7, "values": [0] * 5}, {"first": 14, "values": [0] * 2}, {"first": 40, "values": [0]}]
+        found = browser.js(parts, stretches, 6, 4, 4)
+        self.assertEqual(found, [{"rows": [0, 1], "cols": [3, 4]}, {"rows": [1, 2], "cols": [0, 4]},
+                                 {"rows": [2, 3], "cols": [2, 4]}])
+        self.assertEqual(browser.js("around(arguments[0])", found), {"rows": [0, 3], "cols": [0, 4]})
+
+    def test_small_arrays_are_seen(self):
+        browser.go(500)
+        boxes = browser.js("stepper.active.picture.shelf.map((b) => [b.name, b.w, b.h])")
+        self.assertIn("max", [name for name, _, _ in boxes])
+        self.assertEqual([b for b in boxes if min(b[1:]) < 13.9], [])
+
     def test_marks_begin_visits(self):
         browser.press("n")
         browser.press("n")
@@ -283,6 +327,27 @@ class Kernels(Case):
     def test_fits_on_the_screen(self):
         browser.go(500)
         self.assertEqual(browser.look("misfits"), [])
+
+
+class Screenshots(Case):
+    """Kept in the build folder, for people; the drawings have ink that stands out, in both themes."""
+
+    def test_light_and_dark(self):
+        for name, arguments in (("cpu", ["03"]), ("kernel", ["03", "--on", "vgpu", "--n", 32, "--nk", 256]),
+                                ("two", ["03", "--beside", "01"])):
+            page = joined(traces_in(page_of(*arguments)))
+            length, seen = None, {}
+            for theme in ("light", "dark"):
+                browser.open_text(page, f"#theme={theme}")
+                length = browser.js("stepper.active.trace.length")
+                browser.go(length * 3 // 4)
+                png = seen[theme] = browser.screenshot(f"stepper_{name}_{theme}")
+                self.assertEqual(struct.unpack(">II", png[16:24]), (1280, 720))
+                self.assertEqual(browser.look("misfits"), [])
+                for share, contrast in browser.look("inks"):
+                    self.assertGreater(share, 0.04, (name, theme))
+                    self.assertGreater(contrast, 2.2, (name, theme))  # values near zero are meant to be pale
+            self.assertNotEqual(seen["light"], seen["dark"])
 
 
 if __name__ == "__main__":

@@ -1,15 +1,19 @@
-"""A stepper page in headless Chromium."""
+"""A stepper page in headless Chromium. Where Chromium or Selenium is missing, the tests are skipped aloud."""
+import os
 import shutil
 import sys
 import tempfile
-import unittest
 from pathlib import Path
 
+if not shutil.which("chromium") or not shutil.which("chromedriver"):
+    print("SKIPPED: pages are tested in chromium by chromedriver; install both")
+    sys.exit(77)
+sys.path.append("/usr/lib/python3/dist-packages")  # for another Python than Debian's: python3-selenium is plain Python
 try:
     from selenium import webdriver
-except ImportError:  # another Python than Debian's: python3-selenium is plain Python
-    sys.path.append("/usr/lib/python3/dist-packages")
-    from selenium import webdriver
+except ImportError:
+    print("SKIPPED: pages are tested by python3-selenium; install it")
+    sys.exit(77)
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
@@ -18,33 +22,39 @@ from selenium.webdriver.common.keys import Keys  # noqa: F401, for the tests
 from selenium.webdriver.support.select import Select
 
 WIDTH, HEIGHT = 1280, 720
+ROOT = Path(__file__).resolve().parent.parent.parent
+SCREENSHOTS = Path(os.environ.get("FLASH_BUILD_DIR", ROOT / "build/cpu")) / "screenshots"
 LOOK = (Path(__file__).resolve().parent / "look.js").read_text()
-
-
-def require_browser():
-    if not shutil.which("chromium") or not shutil.which("chromedriver"):
-        raise unittest.SkipTest("SKIPPED: pages are tested in chromium by chromedriver; install both")
 
 
 class Browser:
     """One Chromium for all pages: its start is the slow part."""
 
     def __init__(self):
-        require_browser()
         options = Options()
         options.binary_location = shutil.which("chromium")
         for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars", f"--window-size={WIDTH},{HEIGHT}"):
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
-                                    {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False})
+        self.resize(WIDTH, HEIGHT)
         self.folder = tempfile.TemporaryDirectory()
         self.pages = 0
 
     def quit(self):
         self.driver.quit()
         self.folder.cleanup()
+
+    def resize(self, width, height):
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                    {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+
+    def screenshot(self, name):
+        """Into the build folder. @returns the PNG's bytes"""
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        png = self.driver.get_screenshot_as_png()
+        (SCREENSHOTS / f"{name}.png").write_bytes(png)
+        return png
 
     def open_text(self, html, address=""):
         self.pages += 1

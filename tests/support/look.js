@@ -91,6 +91,32 @@ window.look = (() => {
     return found;
   };
 
+  /** Of a canvas: the share of points that are not paper, and the contrast with paper that a quarter of these have. */
+  const ink = (canvas) => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const paper = luminance(background(canvas).slice(0, 3)), ratios = [];
+    for (let k = 0; k < data.length; k += 4) {
+      if (data[k + 3] < 128) continue;
+      const l = luminance([...data.subarray(k, k + 3)]), ratio = (Math.max(l, paper) + 0.05) / (Math.min(l, paper) + 0.05);
+      if (ratio > 1.2) ratios.push(ratio);
+    }
+    ratios.sort((a, b) => b - a);
+    return [ratios.length / (data.length / 4), ratios[Math.floor(ratios.length / 4)] ?? 1];
+  };
+  /** The share of points in the last quarter of a matrix's rows that are not paper. */
+  const inkAtEndOf = (name) => {
+    const { canvas, slots } = stepper.active.picture, { x, y, w, h } = slots.get(name);
+    const copy = document.createElement("canvas");
+    const part = Math.floor(h / 4);
+    Object.assign(copy, { width: w - 2, height: part });
+    copy.getContext("2d").drawImage(canvas, x + 1, y + h - part - 1, w - 2, part, 0, 0, w - 2, part);
+    canvas.parentElement.append(copy);
+    const [share] = ink(copy);
+    copy.remove();
+    return share;
+  };
+  const inks = () => texts(".picture, .lanes", ink);
+
   const time = (count) => {
     const start = performance.now();
     stepper.moveTo(stepper.active, count);
@@ -113,7 +139,7 @@ window.look = (() => {
     .filter((e) => e.offsetParent && !e.disabled).map((e, k) => (e.dataset.tabbed = String(k)));
 
   return {
-    cell, formulas, point, laneMiddle, click, pixels, contrasts, misfits, times, lines, lineTotals, visit, focusable,
+    cell, formulas, point, laneMiddle, click, pixels, contrasts, inkAtEndOf, inks, misfits, times, lines, lineTotals, visit, focusable,
     counts: () => state().counts,
     tile: (id) => [...state().tiles.get(id).values].map(plain),
     tensor: (k) => [...state().tensors[k].values].map(plain),

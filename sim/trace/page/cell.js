@@ -53,14 +53,15 @@ class CellPane {
     const { trace, batch, head } = this.view, where = picture.valueOf(cell), origin = this.#origin(cell);
     const isMasked = isOverBoth(cell.name) && cell.tile === undefined && !trace.sees(batch, head, cell.i, cell.j);
     const masked = isMasked ? ` · masked: query ${cell.i} does not see key ${cell.j}` : "";
-    const title = `<p><b>${escaped(cell.name)}</b><sub>${cell.i},${cell.j}</sub> ${this.#places(where)}${masked}</p>`;
+    const title = `<p><b>${escaped(cell.name)}</b><sub>${cell.i},${cell.j}</sub> ${this.#places(where, cell)}${masked}</p>`;
     if (!origin.step)
       return { html: `${title}<p class="muted">${this.#withoutOrigin(cell, where, origin)}</p>`, sources: [] };
     const { html, sources } = this.#formula(origin, cell);
     return { html: title + html, sources };
   }
 
-  #places({ sram, hbm }) {
+  #places({ sram, hbm }, cell) {
+    if (this.#isNeverInHbm(cell)) return `is in ${this.view.trace.spacesOf(cell.name).join(", ") || "registers"}`;
     const part = (value, place) => (value === undefined ? [] : [`in ${place} <b>${shown(value, 6)}</b>`]);
     const parts = [...part(sram, "SRAM"), ...part(hbm, "HBM")];
     return parts.length ? parts.join(" · ") : "is nowhere now: not written, or gone from SRAM";
@@ -69,8 +70,15 @@ class CellPane {
   #withoutOrigin(cell, { sram, hbm }, { loaded }) {
     const isInput = this.view.trace.tensorNamed(cell.name)?.role === "input";
     if (isInput) return `An input: given, not computed${loaded ? `; loaded last at step ${loaded.index + 1}` : ""}.`;
+    if (this.#isNeverInHbm(cell)) return "It is never in HBM: look at the tiles beside the matrices, and click there.";
     const isNowhere = sram === undefined && hbm === undefined;
     return isNowhere ? "Nothing has computed it up to this step." : "No step up to here has computed it.";
+  }
+
+  /** S and P of most kernels. */
+  #isNeverInHbm({ name, tile }) {
+    const { trace } = this.view;
+    return trace.isKernel && tile === undefined && !trace.tensorNamed(name) && !trace.tensorNamed(`${name}_acc`);
   }
 
   /** The last step up to now that computed the cell; if it came to HBM by another tile, that tile's. */

@@ -30,7 +30,7 @@ class CodePane {
       this.#open(0);
     for (const [line, row] of this.rows) {
       const so = state.lines.get(`${this.file}:${line}`) ?? { read: 0, written: 0, runs: 0 };
-      const text = row.total.read + row.total.written ? `${grouped(so.read)} · ${grouped(so.written)}` : "";
+      const text = row.total.read + row.total.written ? movedShown(so) : "";
       if (row.margin.textContent !== text) row.margin.textContent = text;
     }
     this.#mark(step?.at && step.at[0] === this.file ? step.at[1] : 0);
@@ -43,6 +43,7 @@ class CodePane {
     this.marked = this.chosen = 0;
     const { lines } = this.trace.files[file];
     this.lines.innerHTML = lines.map((text, k) => this.#lineHtml(file, k + 1, text)).join("");
+    this.lines.style.setProperty("--margin", `${this.#marginWidth(file, lines.length)}ch`);
     for (const element of this.lines.querySelectorAll(".runs")) {
       const line = Number(element.dataset.line);
       this.rows.set(
@@ -51,11 +52,19 @@ class CodePane {
     }
   }
 
+  /** Characters of the longest text that the file's margin will have. */
+  #marginWidth(file, count) {
+    const totals = Array.from({ length: count }, (_, k) => this.trace.lineTotals.get(`${file}:${k + 1}`));
+    return Math.max(0, ...totals.filter((t) => t?.read + t?.written > 0).map((t) => movedShown(t).length));
+  }
+
   #lineHtml(file, line, text) {
     const total = this.trace.lineTotals.get(`${file}:${line}`);
     const [, code, comment] = text.match(/^((?:[^/]|\/(?!\/))*)(\/\/.*)?$/) ?? [0, text, ""];
-    const words = `${escaped(code)}<i>${escaped(comment ?? "")}</i>`;
-    const body = `<span class="margin"></span><span class="number">${line}</span>${words}`;
+    const words = `${escaped(code.replace(/(\S) {3,}$/, "$1  "))}<i>${escaped(comment ?? "")}</i>`;
+    const hang = text.search(/\S|$/) + 4;  // where a line too long for the pane goes on
+    const body = `<span class="margin"></span><span class="number">${line}</span>` +
+        `<span class="words" style="--hang: ${hang}ch">${words}</span>`;
     if (!total) return `<div class="line ${/[/][/] (--|==)/.test(text) ? "banner" : ""}">${body}</div>`;
     const all = `; at the end ${grouped(total.read)} elements read and ${grouped(total.written)} written`;
     const moved = total.read + total.written > 0 ? all : "";
@@ -99,3 +108,5 @@ class CodePane {
     this.lines.setAttribute("aria-activedescendant", element?.id ?? "");
   }
 }
+
+const movedShown = ({ read, written }) => `${grouped(read)} · ${grouped(written)}`;

@@ -54,9 +54,7 @@ class Controls {
     this.#drawChapters(trace, view);
     this.#drawHeads(trace, view);
     this.breakForm.draw(app.conditions, trace);
-    const any = isAny(app.conditions);
-    byId("break-back").disabled = byId("break-forward").disabled = !any;
-    byId("breaks").setAttribute("aria-pressed", String(any));
+    byId("breaks").setAttribute("aria-pressed", String(isAny(app.conditions)));
     byId("lock").hidden = app.views.length < 2;
     byId("lock").setAttribute("aria-pressed", String(app.isLocked));
     byId("lock").textContent = app.isLocked ? "locked" : "unlocked";

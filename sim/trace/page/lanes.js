@@ -11,7 +11,8 @@ class Lanes {
       <button class="zoom-in" aria-label="Zoom in">+</button>
       <button class="zoom-out" aria-label="Zoom out">−</button></div>
       <canvas class="lanes" tabindex="0" role="img"
-        aria-label="Time line of the warps: left and right arrows go to the lane's neighbouring slices"></canvas>`;
+        aria-label="Time line of the warps: left and right arrows go to the lane's neighbouring slices"></canvas>
+      <p class="legend" aria-hidden="true">${legendHtml(laneMarks)}</p>`;
     this.canvas = root.querySelector("canvas");
     this.cta = root.querySelector(".cta");
     this.whole = [
@@ -100,7 +101,7 @@ class Lanes {
     }
   }
 
-  /** mma: orange; global memory: blue; shared memory: light blue; barriers and waits: hatched; marks: a line. */
+  /** As laneMarks has it; a mark is a line. */
   #drawSlice(g, step, palette) {
     const { rows, height, x } = this.geometry;
     const top = rows.get(step.lane) * height + 2, h = height - 4, left = x(step.begin),

@@ -29,7 +29,7 @@ function shown(x, digits = 4) {
 }
 
 /** 12345 as 12,345. */
-const grouped = (n) => minus(Math.round(n).toLocaleString("en-US"));
+const grouped = (n) => minus((Math.round(n) || 0).toLocaleString("en-US"));  // −0 is 0
 
 /** 12345 bytes as 12.1 KiB. */
 function bytesShown(n) {
@@ -45,7 +45,6 @@ const rangeShown = ([a, b]) => (b - a === 1 ? `${a}` : `${a}–${b - 1}`);
 
 const overlaps = ([a, b], [c, d]) => a < d && c < b;
 const contains = ([a, b], i) => i >= a && i < b;
-const sameRange = (p, q) => p[0] === q[0] && p[1] === q[1];
 
 /** Text for HTML. */
 const escaped = (text) =>

@@ -38,6 +38,8 @@ class Picture {
     for (const slot of this.slots.values()) this.#drawSlot(g, slot);
     this.shelf = this.shelfWidth ? drawShelf(g, this, w - this.shelfWidth + 8, h) : [];
     this.#drawVisit(g);
+    for (const slot of this.slots.values())
+      if (this.#isNeverInHbm(slot)) this.#drawWhere(g, slot);
     this.#drawMoves(g);
     this.#drawRow(g);
     this.#drawSources(g);
@@ -116,7 +118,7 @@ class Picture {
     g.fillStyle = `rgb(${palette.empty})`;
     g.fillRect(slot.x, slot.y, slot.w, slot.h);
     g.fillStyle = palette.hatches.empty;
-    g.fillRect(slot.x, slot.y, slot.w, slot.h);
+    if (!this.#isNeverInHbm(slot)) g.fillRect(slot.x, slot.y, slot.w, slot.h);
     this.#drawGone(g, slot, hbm);
     paintCells(g, slot, value, palette, scale);
     paintGrid(g, slot, palette.line);
@@ -150,6 +152,25 @@ class Picture {
       g.fillStyle = this.palette.hatches.gone;
       g.fillRect(box.x, box.y, box.w, box.h);
     }
+  }
+
+  /** S and P of most kernels. */
+  #isNeverInHbm({ name }) { return this.trace.isKernel && !this.#hbm(name); }
+
+  /** Where a matrix is that is never in HBM: the longest words that there is room for. */
+  #drawWhere(g, slot) {
+    g.font = "11px system-ui, 'DejaVu Sans', sans-serif";
+    const where = this.trace.spacesOf(slot.name).join(", "), words = ["never in HBM"];
+    if (where) words.unshift(`in ${where}, never in HBM`, `in ${where}`);
+    const text = words.find((t) => g.measureText(t).width < slot.w - 6);
+    if (!text || slot.h < 12) return;
+    const x = slot.x + slot.w / 2, y = slot.y + slot.h / 2, w = g.measureText(text).width + 4;
+    g.fillStyle = this.palette.paper;
+    g.fillRect(x - w / 2, y - 6, w, 12);
+    g.fillStyle = this.palette.ink;
+    g.textAlign = "center";
+    g.textBaseline = "middle";
+    g.fillText(text, x, y);
   }
 
   /** HBM that will be written again. */
@@ -201,15 +222,19 @@ class Picture {
     }
   }
 
-  /** Of a kernel: the rows of HBM that the step changes. */
+  /** Of a kernel: around what the step changes of a tensor in HBM; where that is too thin, one frame around all of it. */
   #drawChanges(g) {
-    for (const change of this.step?.changes ?? []) {
-      if (change.tensor === undefined) continue;
-      const t = this.trace.tensors[change.tensor], slot = this.#slotOf(t.name);
-      const first = (change.first ?? 0) - this.trace.firstElement(t, this.batch, this.head);
-      if (!slot || first < 0 || first >= t.rows * t.cols) continue;
-      const rows = [Math.floor(first / t.cols), Math.ceil((first + change.values.length) / t.cols)];
-      paintFrame(g, this.#box(slot, rows, [0, t.cols]), written(this.palette));
+    const changes = (this.step?.changes ?? []).filter((c) => c.tensor !== undefined);
+    for (const k of new Set(changes.map((c) => c.tensor))) {
+      const t = this.trace.tensors[k], slot = this.#slotOf(t.name);
+      const parts = changedParts(
+          changes.filter((c) => c.tensor === k), t, this.trace.firstElement(t, this.batch, this.head));
+      if (!slot || !parts.length) continue;
+      const isThin = parts.some(({ rows: [from, to] }) => (to - from) * slot.ch < 8);
+      (isThin ? [around(parts)] : parts).forEach(({ rows, cols }, n) => {
+        const style = written(this.palette);
+        paintFrame(g, this.#box(slot, rows, cols), n ? {...style, letter: "" } : style);
+      });
     }
   }
 
@@ -253,6 +278,28 @@ class Picture {
 
 /** The frame of what is written now. */
 const written = (palette) => ({ color: palette.write, width: 2.5, dash: [6, 3], letter: "W", paper: palette.paper });
+
+/** Stretches of a tensor's elements as rows and columns of the head that begins at `first`. */
+function changedParts(changes, { rows, cols }, first) {
+  const parts = [];
+  for (const c of changes) {
+    const from = (c.first ?? 0) - first, end = from + c.values.length;
+    if (from < 0 || end > rows * cols) continue;
+    for (let row = Math.floor(from / cols); row * cols < end; ++row) {
+      const columns = [Math.max(0, from - row * cols), Math.min(cols, end - row * cols)], last = parts.at(-1);
+      if (last?.rows[1] === row && String(last.cols) === String(columns))
+        last.rows[1] = row + 1;
+      else
+        parts.push({ rows: [row, row + 1], cols: columns });
+    }
+  }
+  return parts;
+}
+
+function around(parts) {
+  const range = (of) => [Math.min(...parts.map((p) => of(p)[0])), Math.max(...parts.map((p) => of(p)[1]))];
+  return { rows: range((p) => p.rows), cols: range((p) => p.cols) };
+}
 
 /** Calls f(r, from, to) for each stretch of a row whose cells are all so. */
 function forEachRun({ rows, cols }, isSo, f) {

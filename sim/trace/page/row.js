@@ -15,13 +15,13 @@ class RowPane {
     const { view, trace } = this, visit = trace.visits[trace.visitOf[Math.max(0, view.count - 1)]];
     if (!visit) return;
     this.root.innerHTML = `<div class="stats">${this.#statistics(state, visit)}</div>${this.#arithmetic(visit)}`;
-    this.root.scrollTop = this.root.scrollHeight;  // the last statement that ran
+    this.root.scrollTop = trace.isKernel ? 0 : this.root.scrollHeight;  // the last statement that ran
   }
 
   /** What the statements of the visit did to the row up to now. */
   #arithmetic(visit) {
     const { view, trace } = this, lines = [];
-    if (trace.isKernel) return `<p class="muted">A kernel's rows are spread over its warps: see their registers.</p>`;
+    if (trace.isKernel) return `<p class="muted">${kernelPlaces(trace)}</p>`;
     for (let k = visit.first; k < view.count; ++k) {
       const line = this.#line(trace.steps[k]), now = k === view.count - 1 ? "current" : "";
       if (line) lines.push(`<li class="${now}">${stepButton(k + 1, line)}</li>`);
@@ -100,6 +100,18 @@ class RowPane {
     const { n } = formula.value(i, j);
     return `${name} = ${formula.sym(i, j)}${n === result ? "" : ` = ${shortened(n)}`} = <b>${result}</b>`;
   }
+}
+
+/** Where a kernel holds what it computes. */
+function kernelPlaces(trace) {
+  const places = ["S", "P", "O"].map((name) => {
+    const hbm = trace.tensorNamed(name) || trace.tensorNamed(`${name}_acc`) ? ["HBM"] : [];
+    return { name, where: [...trace.spacesOf(name), ...hbm].join(", ") };
+  });
+  const list = places.filter(({ where }) => where).map(({ name, where }) => `<b>${name}</b> in ${where}`).join("; ");
+  const isBeside = trace.steps.some((s) => s.takes);
+  const seen = isBeside ? "Registers and shared memory stand beside the matrices." : "Its registers are not watched.";
+  return `In this kernel: ${list}. ${seen}`;
 }
 
 /** A long sum or list in numbers, terms in its middle left out. */

@@ -34,11 +34,11 @@ function flowed(tiles, width, cell) {
   const boxes = [];
   let x = 0, y = labelHeight, tallest = 0;
   for (const tile of tiles) {
-    const rows = tile.rows[1] - tile.rows[0], cols = tile.cols[1] - tile.cols[0],
-          cw = cols === 1 ? Math.max(cell, 8) : cell;
-    const w = cols * cw, h = rows * cell, advance = Math.max(w, 8 * tile.name.length) + 8;
+    const rows = tile.rows[1] - tile.rows[0], cols = tile.cols[1] - tile.cols[0], least = 14;  // px of a side
+    const cw = Math.max(cell, least / cols), ch = Math.max(cell, least / rows);
+    const w = cols * cw, h = rows * ch, advance = Math.max(w, 8 * tile.name.length) + 8;
     if (x > 0 && x + advance > width) (x = 0), (y += tallest + labelHeight + 4), (tallest = 0);
-    boxes.push({ tile, name: tile.name, x, y, w, h, rows, cols, cw, ch: cell, turned: false });
+    boxes.push({ tile, name: tile.name, x, y, w, h, rows, cols, cw, ch, turned: false });
     x += advance;
     tallest = Math.max(tallest, h);
   }

@@ -102,6 +102,13 @@ class Trace {
     return lines;
   }
 
+  /** Of a kernel: where in the SM a matrix is held in this run. */
+  spacesOf(name) {
+    const names = { registers: "registers", shared: "shared memory" };
+    const takes = (this.taken ??= this.steps.flatMap((s) => s.takes ?? [])).filter((t) => baseName(t.name) === name);
+    return Object.keys(names).filter((space) => takes.some((t) => t.space === space)).map((space) => names[space]);
+  }
+
   /** For each element of each tensor the index of the step that writes it last; −1 where none does. */
   #findLastWrites() {
     const last = this.tensors.map((t) => new Int32Array(t.batch * t.heads * t.rows * t.cols).fill(-1));

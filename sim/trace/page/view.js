@@ -14,7 +14,7 @@ class View {
     root.innerHTML = `<h2 class="view-title">${escaped(trace.title)}<span class="view-position"></span></h2>
       <div class="left">
       <div class="picture-pane"><canvas class="picture" role="img"></canvas>
-        <p class="legend" aria-hidden="true">${legendHtml()}</p></div>
+        <p class="legend" aria-hidden="true">${legendHtml(marks)}</p></div>
       ${trace.isKernel ? `<div class="lanes-pane"></div>` : ""}
       <div class="row-pane" role="region" aria-label="The chosen row" tabindex="0"></div>
       <div class="counters" role="region" aria-label="Counters" tabindex="0"></div></div>
