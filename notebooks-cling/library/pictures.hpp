@@ -21,17 +21,21 @@ trace::Matrix picture(const sim::SramArray<Plain>& array, const std::string& tit
 
 /// Any Eigen matrix.
 template <class Expression>
-trace::Matrix picture(const Eigen::DenseBase<Expression>& e, const std::string& title) {
+trace::Matrix picture(const Eigen::DenseBase<Expression>& e, const std::string& title = "") {
   trace::Matrix m{.title = title, .rows = e.rows(), .cols = e.cols()};
   for (Index i = 0; i < m.rows; ++i)
     for (Index j = 0; j < m.cols; ++j) m.values.push_back(static_cast<double>(e.derived()(i, j)));
   return m;
 }
 
+/// @throws Refused for a head that the tensor hasn't.
+void require_head(const sim::TensorInfo& info, Index head);
+
 /// One head of a tensor in HBM, of the first batch. What nobody wrote yet is unknown.
 template <class Real>
 trace::Matrix picture(const sim::HbmTensor<Real>& tensor, Index head = 0, const std::string& title = "") {
   const sim::TensorInfo& info = tensor.info();
+  require_head(info, head);
   trace::Matrix m{.title = title.empty() ? info.name : title, .rows = info.rows, .cols = info.cols};
   for (const Real x : tensor.host().subspan(head * info.rows * info.cols, info.rows * info.cols)) {
     m.values.push_back(x);
@@ -39,6 +43,8 @@ trace::Matrix picture(const sim::HbmTensor<Real>& tensor, Index head = 0, const 
   }
   return m;
 }
+
+inline const trace::Matrix& picture(const trace::Matrix& matrix) { return matrix; }
 
 /// "O is the fp64 oracle's", within 1e-5 of the largest element, or the first element that is not.
 template <class Real>
@@ -61,7 +67,8 @@ trace::Matrix outlined(trace::Matrix matrix, sim::Range rows, sim::Range cols, c
 trace::Matrix fragment(const std::string& operand);
 
 /// Rows of 16 bytes at these byte offsets, as ldmatrix reads eight at once, against shared memory's 32 banks of 4 bytes.
-/// Rows that want one bank wait for each other: it takes as many turns (wavefronts) as the bank most wanted has rows.
+/// Rows that want one bank wait for each other: it takes as many turns (wavefronts) as the bank most wanted has
+/// rows.
 struct Banks {
   trace::Matrix matrix;
   int wavefronts = 0;
