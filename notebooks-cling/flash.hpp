@@ -1,6 +1,6 @@
 // What a notebook includes first: the product's headers, its compiled part as one library, and what shows results.
 //
-//   show(picture(p.Q), picture(S))     matrices as drawings, side by side
+//   show(p.Q, picture(S, "scores"))    matrices as drawings, side by side
 //   Bench<float> bench(…)              a worker that stays open from cell to cell; bench.moves(), bench.ledger()
 //   print_by_line(ledger)              what each source line moved
 //   Stepper vgpu({"03/forward"}, in)   a kernel on the virtual GPU, to be stepped
@@ -29,10 +29,10 @@
 
 namespace flash::notebook {
 
-/// Draws matrices side by side.
+/// Draws side by side whatever picture() takes: matrices, tiles, tensors.
 template <class... Matrices>
 void show(const Matrices&... matrices) {
-  nb::svg(trace::matrices_svg({matrices...}));
+  nb::svg(trace::matrices_svg({picture(matrices)...}));
 }
 inline void show(const trace::Plot& plot) { nb::svg(trace::plot_svg(plot)); }
 inline void show(const trace::Timeline& timeline) { nb::svg(trace::timeline_svg(timeline)); }
@@ -75,6 +75,30 @@ class Bench {
 };
 
 }  // namespace flash::notebook
+
+#ifdef __CLING__
+namespace cling {
+/// A tile, a column or a matrix as a cell's last value: its numbers.
+template <class Derived>
+std::string numbers_of(const Eigen::DenseBase<Derived>& matrix) {
+  std::ostringstream text;
+  text << '\n' << matrix.derived().format(Eigen::IOFormat(4));
+  return text.str();
+}
+template <class Real>
+std::string printValue(const flash::Tile<Real>* tile) {
+  return numbers_of(*tile);
+}
+template <class Real>
+std::string printValue(const flash::Column<Real>* column) {
+  return numbers_of(*column);
+}
+template <class Real, int Rows, int Cols, int Order, int MaxRows, int MaxCols>
+std::string printValue(const Eigen::Matrix<Real, Rows, Cols, Order, MaxRows, MaxCols>* matrix) {
+  return numbers_of(*matrix);
+}
+}  // namespace cling
+#endif
 
 /// `%%kernel NAME`: the cell is a kernel's file. `%%kernel NAME = 03/forward`: lines "- old" and "+ new" edit that one.
 inline void kernel_cell(const std::string& words, const std::string& text, const std::string&) {

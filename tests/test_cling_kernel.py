@@ -126,7 +126,15 @@ class Kernel(unittest.TestCase):
                     "  std::cout << '[' << words << '|' << text << '|' << source.substr(0, 5) << ']';\n}", "")
         self.prints('%%twice a b \n)cell" "x" {\n  int ö;', '[a b|)cell" "x" {\n  int ö;|cell[]')
         self.prints("%%twice", "[||cell[]")
-        self.fails("%%thrice", "CompileError", "thrice_cell")
+        text = self.fails("%%thrice", "CompileError", "%%thrice was asked for, but there is no function thrice_cell")
+        self.assertEqual(text, {"stdout": "", "stderr": ""})
+
+    def test_what_is_for_python(self):
+        for cell in ("%pip install x", "!ls", "!ls -l"):
+            text = self.fails(cell, "CompileError", f"{cell[:3]}")
+            self.assertEqual(text, {"stdout": "", "stderr": ""})
+        self.prints("bool off = false;\n!off", "(bool) true\n")
+        self.prints("!off", "(bool) true\n")
 
     def test_a_line_of_a_cell(self):
         self.prints("#include <source_location>\nauto here = std::source_location::current();  // here\n"

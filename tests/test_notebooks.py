@@ -131,5 +131,81 @@ class Notebooks(unittest.TestCase):
             self.assertTrue(differ(before, after), f"{before} {after}")
 
 
+class Library(unittest.TestCase):
+    """What a reader may do wrong, and what flash.hpp then says: cells of one kernel, one after the other."""
+
+    LINE = "__syncthreads();  // the maxima of all warps are there"
+
+    @classmethod
+    def setUpClass(cls):
+        notebook = notebook_of('#include "flash.hpp"\nusing namespace flash;\nusing namespace flash::notebook;')
+        cls.client = run.client_of(notebook)
+        cls.client.allow_errors = True
+        cls.kernel = cls.client.setup_kernel()
+        cls.kernel.__enter__()
+        cls.client.execute_cell(notebook.cells[0], 0)
+        cls().says("Inputs in16 = draw_inputs({1, 1, 1, 64, 256, 64, 64}, Format::fp16, 1);\n"
+                   "Inputs in = example_hand(Format::fp32); Problem<float> p(in);")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.kernel.__exit__(None, None, None)
+
+    def says(self, code, error=None):
+        cell = nbformat.v4.new_code_cell(code)
+        self.client.nb.cells.append(cell)
+        self.client.execute_cell(cell, len(self.client.nb.cells) - 1)
+        names = [o.ename for o in cell.outputs if o.output_type == "error"]
+        self.assertEqual(names, [error] if error else [], cell.outputs)
+        return text_of(cell)
+
+    def refuses(self, code, *words):
+        said = self.says(code, "Exception")
+        for word in words:
+            self.assertIn(word, said)
+        self.assertNotIn("_cell(R", said)
+
+    def test_a_kernel_that_was_interrupted_leaves_the_next_one_whole(self):
+        soon = "std::thread([] { sleep(1); kill(getpid(), SIGINT); }).detach();"
+        for name, loop in (("meets", "while (true) __syncthreads();"), ("alone", "for (volatile int i = 0;;) i = 1;")):
+            self.says(f"%%kernel {name} = 03/forward\n- {self.LINE}\n+ {loop}")
+            cell = f'#include <thread>\nStepper a({{"{name}"}}, in16);\n{soon}\na.check()'
+            self.assertIn("stopped", self.says(cell, "KeyboardInterrupt"))
+            self.assertIn("  ok", self.says('Stepper b({"03/forward"}, in16); print(b.check());'))
+            self.assertIn("[interrupted] the run was stopped", self.says("print(a.check());"))
+
+    def test_a_stop_that_there_is_not(self):
+        new = 'Stepper s({"03/forward"}, in16); '
+        for stop, *words in (
+            ('to_mark("colum tile", 1, 1)', 'mark "colum tile" 1 of warp 1', "not met", '"column tile" 0', "a new St"),
+            ('to_mark("column tile", 99, 1)', '"column tile" 1'),
+            ('to_instruction("foo", 0)', 'instruction "foo" of warp 0', "ldmatrix"),
+            ("to_barrier(99)", "warp 99", "warps 0 to 31 at most"),
+            ("to_barrier(-1)", "warp -1"),
+            ("to_barrier(7)", "warp 7", "the kernel that runs has warps 0 to 3"),
+            ('to_launch("backward")', 'kernel "backward"', "forward"),
+        ):
+            with self.subTest(stop):
+                self.refuses(f"{new}s.{stop}", *words)
+        self.refuses(f'{new}s.shared("P")', "the shared array P", "no kernel is running")
+        self.refuses('s.to_mark("column tile", 1, 1); s.registers(99, "S")', "warp 99", "warps 0 to 3")
+        self.refuses('s.registers(1, "T")', "the registers T were", "S")
+        self.assertIn("no kernel is running", self.says('s.to_end(); s.shared("P")', "Exception"))
+
+    def test_a_name_that_there_is_not(self):
+        self.refuses("show(picture(p.Q, 9));", "head 9 was asked for, but there is head 0;")
+        for cell in ('edit_kernel("03/frwd", "m");', 'Stepper s({"03/frwd"}, in16);', "%%kernel m = 03/frwd"):
+            self.refuses(cell, 'kernel "03/frwd"', "has 03/forward;")
+        self.refuses("%%kernel", "has no name; write %%kernel NAME")
+        misspelt = self.LINE.replace("threads", "thread")
+        self.refuses(f"%%kernel m = 03/forward\n- {misspelt}\n+ ;", "no such line", f'is "{self.LINE}"')
+
+    def test_what_a_cell_shows(self):
+        self.assertIn("<svg", self.says('show(p.Q, picture(p.K, 0, "keys"));'))
+        self.assertRegex(self.says("Bench<float> bench(p);\nauto Q = bench.worker.load(p.Q, {0, 2});\nQ"),
+                         r"(?:-?[\d.]+ +-?[\d.]+\n?){2}")
+        self.assertRegex(self.says("Eigen::Matrix2f m; m << 1, 2, 3, 4;\nm"), r"1 2\n3 4")
+
+
 if __name__ == "__main__":
     unittest.main()

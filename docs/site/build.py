@@ -225,6 +225,7 @@ USE_MDFILE_AS_MAINPAGE = {self.source}/index.md
 LAYOUT_FILE        = {self.out}/layout.xml
 HTML_HEADER        = {header}
 HTML_EXTRA_STYLESHEET = {' '.join(f'{AWESOME}/{name}.css' for name in STYLES)} {SITE}/style.css
+MATHJAX_CODEFILE   = {SITE}/mathjax.js
 HTML_EXTRA_FILES   = {AWESOME}/doxygen-awesome-darkmode-toggle.js
 """)
         run(["doxygen", self.out / "Doxyfile"], self.out)

@@ -2,12 +2,14 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <numeric>
 #include <sstream>
 #include <vector>
 
@@ -72,7 +74,7 @@ struct Program {
   std::string stage, direction;
 };
 
-/// "03/forward". @throws Refused.
+/// "03/forward" of 03_online_softmax. @throws Refused.
 Program program_named(const std::string& kernel) {
   const std::size_t slash = kernel.find('/');
   if (slash == std::string::npos)
@@ -80,7 +82,19 @@ Program program_named(const std::string& kernel) {
         fmt::format("kernel \"{}\" was asked for, but no cell has compiled one of that name; run that cell, or "
                     "take a stage's kernel: \"03/forward\"",
                     kernel));
-  return {app::stage_named(kernel.substr(0, slash)).id, kernel.substr(slash + 1)};
+  const Stage& stage = app::stage_named(kernel.substr(0, slash));
+  const std::string direction = kernel.substr(slash + 1);
+  std::vector<std::string> there;
+  const fs::path folder = fs::path(FLASH_SOURCE_DIR "/cuda") / stage.id;
+  std::error_code ignored;
+  for (const auto& file : fs::directory_iterator(folder, ignored))
+    if (file.path().extension() == ".cu")
+      there.push_back(fmt::format("{}/{}", stage.number(), file.path().stem().string()));
+  std::ranges::sort(there);
+  if (!fs::exists(folder / (direction + ".cu")))
+    throw Refused(fmt::format("kernel \"{}\" was asked for, but stage {} has {}; take one of them", kernel, stage.id,
+                              fmt::join(there, ", ")));
+  return {stage.id, direction};
 }
 
 std::string file_of(const std::string& kernel) {
@@ -112,12 +126,36 @@ std::vector<Edit> edits_of(const std::string& text) {
   return edits;
 }
 
+/// How many characters must be changed, left out or put in to make one text the other.
+std::size_t distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j)
+      diagonal = std::exchange(row[j + 1], std::min({row[j] + 1, row[j + 1] + 1, diagonal + (a[i] != b[j])}));
+  }
+  return row.back();
+}
+
+/// What would do in place of a line that the file doesn't have: the one that it is most like, if it is.
+std::string cure_of(const std::string& line, const std::vector<std::string>& lines) {
+  const std::string asked = squeezed(line);
+  const auto near =
+      std::ranges::min_element(lines, {}, [&](const std::string& l) { return distance(squeezed(l), asked); });
+  if (near == lines.end() || 2 * distance(squeezed(*near), asked) > asked.size()) return "copy one line of the file";
+  return fmt::format("its line {} is \"{}\"", near - lines.begin() + 1, trimmed(*near));
+}
+
 /// Makes the edit and says so.
 std::string make(const Edit& edit, std::vector<std::string>& lines, const std::string& file) {
   const auto is_it = [&](const std::string& line) { return squeezed(line) == squeezed(edit.before); };
   if (const auto times = std::ranges::count_if(lines, is_it); times != 1)
-    throw Refused(fmt::format("\"{}\" was to be edited, but {} has {} such lines; copy one line of the file",
-                              edit.before, file, times));
+    throw Refused(times == 0
+                      ? fmt::format("\"{}\" was to be edited, but {} has no such line; {}", edit.before, file,
+                                    cure_of(edit.before, lines))
+                      : fmt::format("\"{}\" was to be edited, but {} has {} such lines; edit one that is there once",
+                                    edit.before, file, times));
   const auto at = std::ranges::find_if(lines, is_it);
   const std::string indent(at->find_first_not_of(' '), ' ');
   std::string said = fmt::format("  line {}: - {}\n", at - lines.begin() + 1, edit.before), replaced;
@@ -153,6 +191,9 @@ bool is_name(const std::string& text) {
 std::string compile_kernel(const std::string& words, const std::string& text) {
   const std::size_t equals = words.find('=');
   const std::string name = trimmed(words.substr(0, equals));
+  if (name.empty())
+    throw Refused(
+        "a kernel was to be compiled, but it has no name; write %%kernel NAME, or %%kernel NAME = 03/forward");
   if (!is_name(name))
     throw Refused(fmt::format(
         "a kernel named \"{}\" was to be compiled, but a name is letters, digits and _; take another", name));

@@ -3,10 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "app/ledger_json.hpp"
 #include "app/output.hpp"
@@ -49,17 +51,33 @@ std::string_view stage_of(const cuda::Module& module) {
 
 bool is_backward(const cuda::Module& module) { return std::string_view(module.name).ends_with("/backward"); }
 
+constexpr int most_warps = 32;  ///< of a CTA, on any GPU
+
 /// "mma.sync.aligned.m16n8k8.f16" is mma.
 std::string kind_of(const std::string& name) {
   return name.starts_with("bar") ? "barrier" : name.substr(0, name.find('.'));
 }
 
+/// "warps 0 to 3"
+std::string words_of_warps(int warps) { return warps == 1 ? "warp 0" : fmt::format("warps 0 to {}", warps - 1); }
+
+void require_warp(int warp, int warps) {
+  if (warp >= 0 && warp < warps) return;
+  throw Refused(fmt::format(
+      "warp {} was asked for, but {} has {}; take {}", warp, warps == most_warps ? "a kernel" : "the kernel that runs",
+      words_of_warps(warps) + (warps == most_warps ? " at most" : ""), warps == 1 ? "it" : "one of them"));
+}
+
 /// What the machine has under that name, or a sentence that names what it has.
-trace::Matrix found(const std::optional<gpu::Matrix>& m, const std::string& title, const char* where,
-                    const std::string& name, const std::vector<std::string>& names) {
+trace::Matrix found(const std::optional<gpu::Matrix>& m, const std::string& title, const std::string& asked,
+                    const std::vector<std::string>& names, bool runs) {
+  if (!m && !runs)
+    throw Refused(fmt::format("{} asked for, but no kernel is running; step to a mark or a barrier first", asked));
+  if (!m && names.empty())
+    throw Refused(fmt::format("{} asked for, but the stopped kernel has none so far; step on", asked));
   if (!m)
-    throw Refused(fmt::format("{} {} was asked for, but the stopped kernel has {}; take one of them, or step on", where,
-                              name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+    throw Refused(fmt::format("{} asked for, but the stopped kernel has {}; take one of them, or step on", asked,
+                              fmt::join(names, ", ")));
   trace::Matrix result{.title = title,
                        .rows = m->rows,
                        .cols = m->cols,
@@ -102,6 +120,33 @@ struct Stepper::Parts {
                            : fmt::format("no further; [{}] {}\n", reports.back().kind, reports.back().text);
   }
 
+  using Is = std::function<bool(const gpu::Event&)>;
+  using Name = std::function<std::string(const gpu::Event&)>;
+  /// On to the first event of `kinds` for which `is` says true, of this warp or of any. @throws Refused for a warp that
+  /// there isn't, and where the kernels end without it: that sentence names what was met on the way.
+  std::string to(const std::string& asked, unsigned kinds, std::optional<int> warp, const Is& is, const Name& name) {
+    gpu::Machine& machine = device.machine();
+    if (warp) require_warp(*warp, machine.warps() > 0 ? machine.warps() : most_warps);
+    std::vector<std::string> met;  // a few, each once
+    bool launched = machine.warps() > 0;
+    const std::optional<gpu::Event> event = machine.until([&](const gpu::Event& e) {
+      if (e.kind == gpu::at_launch && warp && !std::exchange(launched, true)) require_warp(*warp, machine.warps());
+      if (!(e.kind & kinds) || (warp && e.warp != *warp)) return false;
+      if (is(e)) return true;
+      if (std::ranges::find(met, name(e)) == met.end()) met.push_back(name(e));
+      return false;
+    });
+    if (event || !machine.reports().empty()) return stop(event);
+    constexpr std::size_t most = 8;
+    const bool more = met.size() > most;
+    met.resize(std::min(met.size(), most));
+    throw Refused(fmt::format("{}{} was asked for, but it was not met and the kernels have ended{}; make a new Stepper",
+                              asked, warp ? fmt::format(" of warp {}", *warp) : "",
+                              met.empty()
+                                  ? ", with none on the way"
+                                  : fmt::format(", with {}{} on the way", fmt::join(met, ", "), more ? ", …" : "")));
+  }
+
   std::vector<double> read(const std::string& name) {
     const std::vector<Eigen::half> values = tensors.read<Eigen::half>(name);
     return {values.begin(), values.end()};
@@ -127,25 +172,29 @@ Stepper::~Stepper() { parts_->device.machine().stop(); }
 gpu::Machine& Stepper::machine() { return parts_->device.machine(); }
 
 std::string Stepper::to_launch(const std::string& kernel) {
-  return parts_->stop(machine().until(
-      [&](const gpu::Event& e) { return e.kind == gpu::at_launch && e.name.find(kernel) != std::string::npos; }));
+  return parts_->to(
+      fmt::format("kernel \"{}\"", kernel), gpu::at_launch, {},
+      [&](const gpu::Event& e) { return e.name.find(kernel) != std::string::npos; },
+      [](const gpu::Event& e) { return e.name; });
 }
 
 std::string Stepper::to_mark(const std::string& name, std::int64_t value, int warp) {
-  return parts_->stop(machine().until([&](const gpu::Event& e) {
-    return e.kind == gpu::at_mark && e.name == name && e.value == value && e.warp == warp;
-  }));
+  return parts_->to(
+      fmt::format("mark \"{}\" {}", name, value), gpu::at_mark, warp,
+      [&](const gpu::Event& e) { return e.name == name && e.value == value; },
+      [](const gpu::Event& e) { return fmt::format("\"{}\" {}", e.name, e.value); });
 }
 
 std::string Stepper::to_barrier(int warp) {
-  return parts_->stop(
-      machine().until([&](const gpu::Event& e) { return e.kind == gpu::at_barrier && e.warp == warp; }));
+  return parts_->to(
+      "a barrier", gpu::at_barrier, warp, [](const gpu::Event&) { return true; },
+      [](const gpu::Event& e) { return e.name; });
 }
 
 std::string Stepper::to_instruction(const std::string& name, int warp) {
-  return parts_->stop(machine().until([&](const gpu::Event& e) {
-    return (e.kind == gpu::at_instruction || e.kind == gpu::at_async) && e.name.starts_with(name) && e.warp == warp;
-  }));
+  return parts_->to(
+      fmt::format("instruction \"{}\"", name), gpu::at_instruction | gpu::at_async, warp,
+      [&](const gpu::Event& e) { return e.name.starts_with(name); }, [](const gpu::Event& e) { return e.name; });
 }
 
 std::string Stepper::to_end() {
@@ -156,13 +205,14 @@ std::string Stepper::to_end() {
 std::string Stepper::state() { return machine().state(); }
 
 trace::Matrix Stepper::shared(const std::string& name) {
-  return found(machine().shared_matrix(name), name + " in shared memory", "the shared array", name,
-               machine().shared_names());
+  return found(machine().shared_matrix(name), name + " in shared memory", fmt::format("the shared array {} was", name),
+               machine().shared_names(), machine().warps() > 0);
 }
 
 trace::Matrix Stepper::registers(int warp, const std::string& name) {
+  if (machine().warps() > 0) require_warp(warp, machine().warps());
   return found(machine().registers(warp, name), fmt::format("{} in the registers of warp {}", name, warp),
-               "the registers", name, machine().register_names(warp));
+               fmt::format("the registers {} were", name), machine().register_names(warp), machine().warps() > 0);
 }
 
 std::string Stepper::reports() {

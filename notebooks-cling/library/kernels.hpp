@@ -31,7 +31,7 @@ class Stepper {
 
   gpu::Machine& machine();
 
-  // ---- going on; each says where it stopped
+  // ---- going on; each says where it stopped. @throws Refused for a warp that there isn't, and at the kernels' end
   std::string to_launch(const std::string& kernel);                            ///< whose name contains this: "backward"
   std::string to_mark(const std::string& name, std::int64_t value, int warp);  ///< ptx::mark, "row tile" 1
   std::string to_barrier(int warp);                                            ///< behind the next one

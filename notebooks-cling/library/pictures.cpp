@@ -26,6 +26,13 @@ std::string against_oracle(const sim::TensorInfo& info, const std::vector<double
   return fmt::format("{} is the oracle's\n", info.name);
 }
 
+void require_head(const sim::TensorInfo& info, Index head) {
+  if (head >= 0 && head < info.heads) return;
+  throw Refused(info.heads == 1 ? fmt::format("head {} was asked for, but there is head 0; take it", head)
+                                : fmt::format("head {} was asked for, but {} has heads 0 to {}; take one of them", head,
+                                              info.name, info.heads - 1));
+}
+
 namespace {
 
 /// "causal", "window 2, 1", "all": what decides who sees whom.

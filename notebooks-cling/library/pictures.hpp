@@ -25,17 +25,21 @@ trace::Matrix picture(const sim::SramArray<Plain>& array, const std::string& tit
 
 /// Any Eigen matrix.
 template <class Expression>
-trace::Matrix picture(const Eigen::DenseBase<Expression>& e, const std::string& title) {
+trace::Matrix picture(const Eigen::DenseBase<Expression>& e, const std::string& title = "") {
   trace::Matrix m{.title = title, .rows = e.rows(), .cols = e.cols()};
   for (Index i = 0; i < m.rows; ++i)
     for (Index j = 0; j < m.cols; ++j) m.values.push_back(static_cast<double>(e.derived()(i, j)));
   return m;
 }
 
+/// @throws Refused for a head that the tensor hasn't.
+void require_head(const sim::TensorInfo& info, Index head);
+
 /// One head of a tensor in HBM, of the first batch. What nobody wrote yet is unknown.
 template <class Real>
 trace::Matrix picture(const sim::HbmTensor<Real>& tensor, Index head = 0, const std::string& title = "") {
   const sim::TensorInfo& info = tensor.info();
+  require_head(info, head);
   trace::Matrix m{.title = title.empty() ? info.name : title, .rows = info.rows, .cols = info.cols};
   for (const Real x : tensor.host().subspan(head * info.rows * info.cols, info.rows * info.cols)) {
     m.values.push_back(x);
@@ -43,6 +47,8 @@ trace::Matrix picture(const sim::HbmTensor<Real>& tensor, Index head = 0, const 
   }
   return m;
 }
+
+inline const trace::Matrix& picture(const trace::Matrix& matrix) { return matrix; }
 
 /// "O is the fp64 oracle's", within 1e-5 of the largest element, or the first element that is not.
 template <class Real>

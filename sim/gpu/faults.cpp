@@ -122,7 +122,7 @@ void report_fault(const Words& words, Pc place) {
 void on_signal(int signal, siginfo_t* info, void* context);
 
 /// SIGVTALRM is the timer's, since debuggers let it pass.
-constexpr std::array signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGVTALRM};
+constexpr std::array signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGVTALRM, SIGINT};
 std::mutex lock;
 unsigned users = 0;  // handlers belong to the process, and machines may run on several of its threads
 struct sigaction before[signals.size()];
@@ -164,6 +164,8 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   const bool by_thread = info->si_code > 0 || (info->si_code == SI_TKILL && info->si_pid == getpid());
   if (signal == SIGVTALRM) {
     if (!innermost || !innermost->tick(*info, pc)) pass_on(signal, info, context);
+  } else if (signal == SIGINT && innermost) {
+    innermost->interrupt(pc);
   } else if (current && by_thread) {
     const Search s = search(*info, pc, reinterpret_cast<const Pc*>(registers[REG_RSP]));
     if (!s.ours) report_fault(words_of(*info, pc), s.place);
@@ -181,8 +183,8 @@ timespec seconds(double s) {
 
 }  // namespace
 
-Faults::Faults(const Machine::Parts& parts) : parts_(parts), outer_(std::exchange(innermost, this)) {
-  if (outer_ && &outer_->parts_ == &parts) return;
+Faults::Faults(Machine::Parts& parts) : parts_(parts), outer_(std::exchange(innermost, this)) {
+  if (is_second()) return;
   constexpr std::size_t bytes = 256 * 1024;
   static thread_local const auto memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
   const stack_t stack{memory.get(), 0, bytes};
@@ -202,10 +204,14 @@ Faults::Faults(const Machine::Parts& parts) : parts_(parts), outer_(std::exchang
 
 Faults::~Faults() {
   innermost = outer_;
-  if (outer_ && &outer_->parts_ == &parts_) return;
+  if (is_second()) return;
   if (timer_) timer_delete(*timer_);
   restore();
   sigaltstack(&stack_before_, nullptr);
+  if (!interrupted_) return;
+  if (parts_.reports.empty() || parts_.reports.back().kind != "interrupted")
+    parts_.reports.push_back({"interrupted", "the run was stopped"});
+  raise(SIGINT);  // the host may leave by siglongjmp: nothing of the machine is under way
 }
 
 void Faults::tick_in(double s) {
@@ -216,6 +222,7 @@ void Faults::tick_in(double s) {
 bool Faults::tick(const siginfo_t& info, Pc pc) {
   if (info.si_code != SI_TIMER || info.si_value.sival_ptr != this) return outer_ && outer_->tick(info, pc);
   if (machine != &parts_ || !current) return true;
+  if (interrupted_) return interrupt(pc), true;
   if (std::exchange(meetings_, machine->meetings) != machine->meetings) return true;
   if (object_of(pc) == object_of(reinterpret_cast<Pc>(machine->launch->call)))
     report_fault(
@@ -225,6 +232,18 @@ bool Faults::tick(const siginfo_t& info, Pc pc) {
         behind(pc));
   tick_in(1e-3);  // the machine is at work for the kernel, and must not be left in the middle: it is soon done
   return true;
+}
+
+/// At once where the kernel's own code runs; else soon, when a warp has had its turn or the timer finds kernel code.
+void Faults::interrupt(Pc pc) {
+  if (is_second()) return outer_->interrupt(pc);
+  interrupted_ = 1;
+  parts_.fatal = true;
+  if (machine != &parts_ || !current) return;
+  if (object_of(pc) == object_of(reinterpret_cast<Pc>(machine->launch->call)))
+    report("interrupted", fmt::format("the run was stopped at {}", here(*current, behind(pc))), where(behind(pc)),
+           true);
+  if (timer_) tick_in(1e-3);
 }
 
 void run_kernel(const Launch& launch) {

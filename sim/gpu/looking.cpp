@@ -116,6 +116,12 @@ std::optional<Matrix> Machine::registers(int warp, const std::string& name) cons
   return matrix;
 }
 
+int Machine::warps() const {
+  if (!parts_->launch) return 0;
+  const dim3 block = parts_->launch->block;
+  return static_cast<int>((block.x * block.y * block.z + 31) / 32);
+}
+
 std::vector<std::string> Machine::shared_names() const {
   std::vector<std::string> names;
   const Cta* cta = stopped_cta(*parts_);

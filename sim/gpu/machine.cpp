@@ -91,8 +91,8 @@ void Machine::start(std::function<void()> program) {
 
 std::optional<Event> Machine::step(unsigned kinds) {
   Parts& m = *parts_;
+  const Faults faults(m);  // first: the last to go raises an interrupt that came
   const Active active(m);
-  const Faults faults(m);
   m.stop_kinds = kinds;
   m.stopped.reset();
   while (!m.fatal && !m.stopped && !m.host_done) {

@@ -113,7 +113,8 @@ class FLASH_GPU_API Machine {
   std::optional<Event> step(unsigned kinds = at_anything);
   /// Runs to the first event for which `stop` says true.
   std::optional<Event> until(const std::function<bool(const Event&)>& stop);
-  /// Runs to the end.
+  /// Runs to the end. An interrupt (SIGINT) ends step(), until() and run() with a fatal report, and is raised once the
+  /// machine has been left: to the host it came in its own code.
   void run();
   /// start() and run().
   void run(std::function<void()> program);
@@ -133,6 +134,7 @@ class FLASH_GPU_API Machine {
   std::optional<Matrix> registers(int warp, const std::string& name) const;
   std::vector<std::string> shared_names() const;            ///< in the order of their addresses
   std::vector<std::string> register_names(int warp) const;  ///< in the order in which they were watched
+  int warps() const;                                        ///< of a CTA of the kernel that runs; 0 where none does
   /// Who waits where for what, and what is in flight.
   std::string state() const;
   /// So far; needs Config::timeline. The last slice of a stop is its event's.

@@ -106,21 +106,25 @@ void report_race(const Thread& thread, const char* doing, Pc pc, const std::stri
 
 // ---- faults.cpp
 /// While one lives, a signal that would kill the program on a CUDA thread of this OS thread is a fatal report, and so
-/// is a loop without end. Afterwards the host's own handlers are back. A second one for the same machine does nothing.
+/// is a loop without end. An interrupt ends the run, too, and is raised again when the machine has been left.
+/// Afterwards the host's own handlers are back. A second one for the same machine does nothing.
 class Faults {
  public:
-  explicit Faults(const Machine::Parts& parts);
+  explicit Faults(Machine::Parts& parts);
   ~Faults();
   Faults(const Faults&) = delete;
   /// A signal that came at `pc`: now and then the timer's. False where it is somebody else's.
   bool tick(const siginfo_t& info, Pc pc);
+  void interrupt(Pc pc);
 
  private:
   void tick_in(double s);
 
-  const Machine::Parts& parts_;
+  Machine::Parts& parts_;
   Faults* outer_;
+  bool is_second() const { return outer_ && &outer_->parts_ == &parts_; }
   std::uint64_t meetings_ = 0;  ///< at the last tick
+  volatile sig_atomic_t interrupted_ = 0;
   std::optional<timer_t> timer_;
   stack_t stack_before_{};  ///< for signals
 };

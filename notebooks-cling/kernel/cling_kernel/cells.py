@@ -25,6 +25,19 @@ def without_magic(cell, source):
     return f'{name}_cell(R"{end}({words}){end}", R"{end}({cell[magic.end():]}){end}", "{source}");'
 
 
+def refusal(cell, knows):
+    """Why the cell is no C++, in a sentence; else nothing. `knows`: does C++ know a name?"""
+    if magic := re.match(r"%%(\w+)", cell):
+        function = f"{magic.group(1)}_cell"
+        if not knows(function):
+            return (f"{magic.group()} was asked for, but there is no function {function} to take the cell; "
+                    "run the cell that includes or defines it, or spell it as that does")
+    elif other := re.match(r"%\s*\w+|!\s*([A-Za-z_]\w*)(?=[ \t]*(?:$|\n)|[ \t]+[-\w./~])", cell):
+        if not (other.group(1) and knows(other.group(1))):
+            return f"{other.group()} was asked for, but this kernel is C++, without IPython's commands; use a terminal"
+    return None
+
+
 def pieces(cell):
     """The cell's pieces in order. Statements next to each other are one: variables of one are known in the next. But what
     makes a constant or a reference stands alone: among others Cling makes it too early or too late."""

@@ -30,11 +30,15 @@ class Interpreter:
         signature = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int)  # a call leaves Python's lock
         self._run = signature(cppyy.gbl.cling_kernel.address_of_run())
         self._cling.Declare('#include "nb.hpp"')
-        self._nb = cppyy.gbl.nb
+        self._global, self._nb = cppyy.gbl, cppyy.gbl.nb
 
     def remember(self, source, cell):
         """For those who show a line of the cell: nb::line_of(source, line)."""
         self._nb.remember(source, cell)
+
+    def knows(self, name):
+        """Is there a global variable, function or type of that name?"""
+        return hasattr(self._global, name)
 
     def run(self, piece, source):
         """The outcome of a piece of the cell that diagnostics call `source`."""

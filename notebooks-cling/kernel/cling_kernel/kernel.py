@@ -37,24 +37,31 @@ class ClingKernel(Kernel):
         self._payload, self._has_thrown = [], False
         source = f"cell[{self.execution_count}]"
         self._interpreter.remember(source, code)
+        if refused := cells.refusal(code, self._interpreter.knows):
+            return self._failed("CompileError", refused, code)
         outcome, piece = Interpreter.DONE, None
         for piece in cells.pieces(cells.without_magic(code, source)):
             outcome = self._interpreter.run(piece, source)
             if outcome != Interpreter.DONE:
                 break
         self._output.sync()
-        reply = {"execution_count": self.execution_count}
         if outcome == Interpreter.DONE:
-            return {**reply, "status": "ok", "payload": self._payload, "user_expressions": {}}
+            reply = {"execution_count": self.execution_count, "payload": self._payload, "user_expressions": {}}
+            return {**reply, "status": "ok"}
         name, value = self._error(outcome, "".join(self._output.errors))
-        where = f"{source}, in what begins in line {piece.line}:"
-        error = {"ename": name, "evalue": value, "traceback": [f"\x1b[31m{name}\x1b[0m: {value}", where, piece.text[:400]]}
-        self._send("error", error)
-        return {**reply, "status": "error", **error}
+        if code.startswith("%%"):
+            return self._failed(name, value, code)
+        return self._failed(name, value, piece.text, f"{source}, in what begins in line {piece.line}:")
 
     def do_is_complete(self, code):
         is_open = cells.is_open(cells.without_magic(code, ""))
         return {"status": "incomplete", "indent": "  "} if is_open else {"status": "complete"}
+
+    def _failed(self, name, value, text, *where):
+        """Shows the error, with what of the cell it came from; the reply."""
+        error = {"ename": name, "evalue": value, "traceback": [f"\x1b[31m{name}\x1b[0m: {value}", *where, text[:400]]}
+        self._send("error", error)
+        return {"execution_count": self.execution_count, "status": "error", **error}
 
     def _error(self, outcome, errors):
         """What it is called, and what it says."""

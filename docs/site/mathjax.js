@@ -1,0 +1,1 @@
+MathJax.Hub.Config({messageStyle: "none"});  // no box that tells what is being loaded
