@@ -22,16 +22,13 @@ std::vector<trace::DeviceTensor> tensors_on(const cuda::OnDevice& memory, const 
 
 trace::Contents contents(const cuda::OnDevice& memory, const std::vector<trace::DeviceTensor>& tensors) {
   trace::Contents inputs;
-  for (const auto& [info, at] : tensors) {
-    if (info.role != sim::Role::input) continue;
-    if (is_16_bit(info.format)) {
-      const auto values = memory.read<Eigen::half>(info.name);
-      inputs[info.name] = {values.begin(), values.end()};
-    } else {
-      const auto values = memory.read<float>(info.name);
-      inputs[info.name] = {values.begin(), values.end()};
-    }
-  }
+  const auto add = [&](const sim::TensorInfo& info, const auto& values) {
+    inputs.push_back({info, {values.begin(), values.end()}});
+  };
+  for (const trace::DeviceTensor& t : tensors)
+    if (t.info.role == sim::Role::input)
+      is_16_bit(t.info.format) ? add(t.info, memory.read<Eigen::half>(t.info.name))
+                               : add(t.info, memory.read<float>(t.info.name));
   return inputs;
 }
 

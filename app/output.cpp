@@ -31,10 +31,13 @@ void require_file_name(const std::string& file) {
   std::error_code ignored;
   if (std::filesystem::path(file).filename().empty() || std::filesystem::is_directory(file, ignored))
     throw Refused(fmt::format("--out {} was asked for, but it names a folder; name a file in it", file));
+  if (std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored))
+    throw Refused(fmt::format("--out {} was asked for, but that is a device or a pipe; name a file", file));
 }
 
 void write_file(const std::string& file, std::string_view text) {
-  const std::filesystem::path path(file);
+  namespace fs = std::filesystem;
+  const fs::path path = fs::is_symlink(file) ? fs::canonical(file) : fs::path(file);  // what a link names is replaced
   const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
   write_files(path.has_parent_path() ? path.parent_path() : ".",
               {{path.filename().string(), Bytes(bytes, bytes + text.size())}});

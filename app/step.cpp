@@ -26,16 +26,21 @@ struct StepCommand {
   std::optional<Index> head;
 };
 
-/// Without arrays and sizes of the user's own: one that fits on a screen, in several tiles.
+/// Without arrays and sizes of the user's own: what fits on a screen, in several tiles.
 void take_small_defaults(RunOptions& typed) {
-  const bool on_cpu = typed.on == "cpu";
-  if (typed.q.empty() && typed.example.empty()) {
-    if (!typed.n) typed.n = on_cpu ? 16 : 64;
-    if (!typed.d) typed.d = on_cpu ? 8 : 64;
+  const bool is_drawn = typed.q.empty() && typed.example.empty();
+  if (typed.on != "cpu") {  // kernels have tiles of their own: two of keys
+    if (is_drawn && !typed.n && !typed.nk && !typed.backward) typed.n = 32, typed.nk = 256;
+    if (is_drawn && !typed.n) typed.n = 64;
+    if (is_drawn && !typed.d) typed.d = 64;
+    return;
   }
-  const bool is_small = typed.q.empty() && typed.example != "minilm";
-  if (on_cpu && is_small && typed.sram.empty() && typed.budget.empty() && !typed.br && !typed.bc)
-    typed.br = typed.bc = typed.example == "hand" ? 2 : 4;
+  if (is_drawn && !typed.n) typed.n = 16;
+  if (is_drawn && !typed.d) typed.d = 8;
+  const bool is_small = is_drawn || typed.example == "hand";
+  if (is_small && stage_named(typed.stage).takes("br and bc") && typed.sram.empty() && typed.budget.empty() &&
+      !typed.br && !typed.bc)
+    typed.br = typed.bc = is_drawn ? 4 : 2;
 }
 
 void require_steppable(const StepCommand& c) {
@@ -97,6 +102,13 @@ Json visible_json(const Asked& asked) {
   return all;
 }
 
+/// What set the tiles' sizes.
+const char* budget(const Asked& asked) {
+  if (asked.kernels) return "of the kernel";
+  if (asked.options.br > 0) return "by hand";
+  return asked.config.machine.budget == sim::Budget::strict ? "strict" : "paper";
+}
+
 Json head_json(const Asked& asked, const std::string& command, const std::optional<Blocks>& blocks, Index sram_bytes) {
   Json head = {{"stage", asked.stage->id},
                {"on", asked.on},
@@ -104,10 +116,9 @@ Json head_json(const Asked& asked, const std::string& command, const std::option
                {"command", command},
                {"problem", problem_json(asked)},
                {"tiles", nullptr},
-               {"sram", {{"capacity_bytes", sram_bytes}, {"budget", asked.on == "cpu" ? "paper" : "strict"}}},
+               {"sram", {{"capacity_bytes", sram_bytes}, {"budget", budget(asked)}}},
                {"visible", visible_json(asked)}};
   if (blocks) head["tiles"] = {{"br", blocks->Br}, {"bc", blocks->Bc}};
-  if (asked.config.machine.budget == sim::Budget::strict) head["sram"]["budget"] = "strict";
   return head;
 }
 
@@ -115,9 +126,10 @@ template <class Real>
 trace::Contents contents(const Inputs& in) {
   const Problem<Real> p(in);
   trace::Contents all;
-  for (const sim::HbmTensor<Real>& t : std::initializer_list<sim::HbmTensor<Real>>{p.Q, p.K, p.V, p.mask, p.slopes})
-    if (!t.empty()) all[t.info().name] = {t.host().begin(), t.host().end()};
-  if (!in.dout.empty()) all["dO"] = {p.dO.host().begin(), p.dO.host().end()};
+  using Tensor = sim::HbmTensor<Real>;
+  for (const Tensor& t : std::initializer_list<Tensor>{p.Q, p.K, p.V, p.dO, p.mask, p.slopes})
+    if (!t.empty() && (t.info().name != "dO" || !in.dout.empty()))
+      all.push_back({t.info(), {t.host().begin(), t.host().end()}});
   return all;
 }
 
@@ -140,9 +152,28 @@ Json kernel_trace(const Asked& asked, const std::string& command) {
   return document;
 }
 
-Json record(const RunOptions& typed, std::optional<Index> head, const std::string& command) {
+/// What a page holds whatever is cut: the inputs, and who sees whom.
+void require_room(const Asked& asked) {
+  constexpr std::size_t of_a_number = 11;  // bytes of JSON
+  const Inputs& in = asked.inputs;
+  const Shape& s = in.shape;
+  const std::size_t numbers = in.q.size() + in.k.size() + in.v.size() + in.dout.size() + in.mask.size();
+  const auto pairs = static_cast<std::size_t>(s.Nq * s.Nk * (in.mask.empty() ? 1 : s.batch * s.heads));
+  const std::size_t bytes = of_a_number * numbers + pairs;
+  if (bytes > trace::most_bytes / 4 * 3)
+    throw Refused(
+        fmt::format("steps of {} queries and {} keys were asked for, but the inputs alone take {:.1f} MB of a page "
+                    "of {:.1f}; take a smaller problem{}",
+                    s.Nq, s.Nk, static_cast<double>(bytes) / 1e6, static_cast<double>(trace::most_bytes) / 1e6,
+                    s.batch * s.heads > 1 ? " or one head (--head 0)" : ""));
+}
+
+Json record(RunOptions typed, std::optional<Index> head, const std::string& command) {
+  take_small_defaults(typed);
+  typed.timeline = typed.accesses = typed.on == "vgpu";
   Asked asked = app::asked(typed);
   if (head) take_head(asked, *head);
+  require_room(asked);
   return asked.kernels ? kernel_trace(asked, command) : stage_trace(asked, command);
 }
 
@@ -153,13 +184,22 @@ RunOptions for_stage(RunOptions typed, const std::string& stage) {
   return typed;
 }
 
+/// A word as a shell takes it.
+std::string quoted(const std::string& word) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  if (!word.empty() && word.find_first_not_of(plain) == word.npos) return word;
+  std::string text = "'";
+  for (const char c : word) c == '\'' ? text += "'\\''" : text += c;
+  return text + "'";
+}
+
 /// What makes this page again.
 std::string command_line(const CLI::App& command) {
   std::string text = "flashsteps " + command.get_name();
   for (const CLI::Option* o : command.get_options([](const CLI::Option* o) { return o->count() > 0; })) {
     if (!o->get_positional()) text += " " + o->get_name();
     if (o->get_expected_min() == 0) continue;  // a flag
-    for (const std::string& value : o->results()) text += " " + value;
+    for (const std::string& value : o->results()) text += " " + quoted(value);
   }
   return text;
 }
@@ -167,6 +207,8 @@ std::string command_line(const CLI::App& command) {
 std::string summary(const Json& document) {
   std::string text = fmt::format("{} on {}: {} steps", document["stage"].get<std::string>(),
                                  document["on"].get<std::string>(), document["steps"].size());
+  if (const Json& tiles = document["tiles"]; !tiles.is_null())
+    text += fmt::format(" in tiles of {} x {}", tiles["br"].get<Index>(), tiles["bc"].get<Index>());
   if (const Json& cut = document["cut"]; !cut.is_null())
     text += fmt::format(", the first of {}: {}", cut["of"].get<std::size_t>(), cut["why"].get<std::string>());
   return text + "\n";
@@ -174,11 +216,8 @@ std::string summary(const Json& document) {
 
 void step(const StepCommand& c, const std::string& command) {
   require_steppable(c);
-  RunOptions typed = c.problem;
-  typed.timeline = typed.accesses = typed.on == "vgpu";
-  take_small_defaults(typed);
-  std::vector<Json> traces{record(for_stage(typed, typed.stage), c.head, command)};
-  if (!c.beside.empty()) traces.push_back(record(for_stage(typed, c.beside), c.head, command));
+  std::vector<Json> traces{record(c.problem, c.head, command)};
+  if (!c.beside.empty()) traces.push_back(record(for_stage(c.problem, c.beside), c.head, command));
   write_file(c.out, trace::page(traces));
   std::string text = fmt::format("{}: open it in a browser\n", c.out);
   for (const Json& document : traces) text += summary(document);
@@ -196,7 +235,9 @@ void add_step(CLI::App& program, int& status) {
   output.text("--beside", c->beside, "STAGE", "a second stage on the same problem, in lock-step");
   output.text("--out", c->out, "FILE", "the page: one HTML file that needs no network");
   command->get_option("--out")->required();
-  command->footer("Example: flashsteps step 03 --causal --out step.html");
+  command->footer(
+      "Where nothing is said a step page takes 16 queries and keys, d 8, tiles of 4 x 4 (hand: 2 x 2); on vgpu 32 "
+      "queries, 256 keys (backward: 64 and 64), d 64.\nExample: flashsteps step 03 --causal --out step.html");
   command->callback([command, c, &status] {
     step(*c, command_line(*command));
     status = ok;

@@ -73,9 +73,7 @@ void plot(const std::filesystem::path& svg) {
         fmt::format("a plot was asked for, but gnuplot ended with status {} and said \"{}\"; mend its installation, or "
                     "leave out --plot",
                     gnuplot.status, one_line(gnuplot.complaints)));
-  const auto* first = reinterpret_cast<const std::byte*>(gnuplot.output.data());
-  write_files(svg.parent_path().empty() ? "." : svg.parent_path(),
-              {{svg.filename().string(), Bytes(first, first + gnuplot.output.size())}});
+  write_file(svg.string(), gnuplot.output);
 }
 
 // ---- text

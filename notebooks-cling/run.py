@@ -9,6 +9,7 @@ import copy
 import re
 import sys
 import time
+from itertools import zip_longest
 from pathlib import Path
 
 import nbformat
@@ -32,8 +33,8 @@ def client_of(notebook, folder=FOLDER):
 
 
 def run(notebook, again=False):
-    """Fills in the cells' outputs. `again`: then runs all cells once more in the same kernel, keeping the outputs of
-    the first time. What failed, in words; empty: nothing."""
+    """Fills in the cells' outputs. `again`: then runs all cells once more in the same kernel, which have to say the
+    same; the outputs of the first time are kept. What failed, in words; empty: nothing."""
     client, cells = client_of(notebook), notebook.cells
     index, when = 0, ""
     try:
@@ -45,6 +46,10 @@ def run(notebook, again=False):
             notebook.cells, when = copy.deepcopy(cells), ", the second time"
             for index, cell in enumerate(notebook.cells if again else []):
                 client.execute_cell(cell, index)
+                if cell.cell_type == "code":
+                    cell.outputs = tidy(cell.outputs)
+                if (now := said(cell)) != (before := said(cells[index])):
+                    return f"cell {index + 1}{when}, says something else: {first_difference(before, now)}"
     except CellExecutionError as error:
         return f"cell {index + 1}{when}: {error.ename}: {' '.join(error.evalue.split())[:300]}"
     except (CellTimeoutError, DeadKernelError) as error:
@@ -66,6 +71,26 @@ def tidy(outputs):
         if output.output_type == "error":
             output.traceback = [re.sub(r"\x1b\[\d*m", "", line) for line in output.traceback]
     return joined
+
+
+def text_of(cell):
+    """A cell's outputs as one text."""
+    parts = []
+    for output in cell.get("outputs", []):
+        parts.append(output.output_type)
+        parts += [output.get("text", ""), output.get("ename", ""), output.get("evalue", "")]
+        parts += [f"{mime}\n{data}" for mime, data in sorted(output.get("data", {}).items())]
+    return "\n".join(parts)
+
+
+def said(cell):
+    """The same without the numbers that Cling gives to cells: it counts on when one runs again."""
+    return re.sub(r"\bcell\[\d+\]", "cell", text_of(cell))
+
+
+def first_difference(before, now):
+    lines = zip_longest(before.splitlines(), now.splitlines(), fillvalue="")
+    return next(f"'{b[:150]}', then '{n[:150]}'" for b, n in lines if b != n)
 
 
 def main(arguments):

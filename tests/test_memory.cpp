@@ -86,6 +86,11 @@ static_assert(!std::is_copy_constructible_v<Tile<float>>, "a copy would be a sec
 
 // ---- tiles of an axis
 
+TEST_CASE("a range is within an axis only with both ends in their order", "[memory]") {
+  CHECK((sim::is_within({0, 4}, 4) && sim::is_within({4, 4}, 4)));
+  CHECK_FALSE((sim::is_within({-1, 1}, 4) || sim::is_within({3, 1}, 4) || sim::is_within({2, 5}, 4)));
+}
+
 TEST_CASE("tiles cover an axis in order, the last one shorter", "[memory]") {
   std::vector<Range> all;
   for (Range r : tiles(10, 4)) all.push_back(r);

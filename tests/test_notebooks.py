@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # label: full
 """All notebooks on real Cling: from top to bottom in a fresh kernel with the outputs that the files hold, and once
-more in the same kernel; and a cell that goes wrong is seen."""
+more in the same kernel with the same ones; and a cell that goes wrong is seen."""
 import os
 import re
 import subprocess
@@ -30,16 +30,6 @@ STAGES = {path.parent.name for path in (ROOT / "stages").glob("*/stage.json")}
 MOST_CELLS, MOST_BYTES = 42, 500_000
 
 
-def text_of(cell):
-    """A cell's outputs as one text."""
-    parts = []
-    for output in cell.get("outputs", []):
-        parts.append(output.output_type)
-        parts += [output.get("text", ""), output.get("ename", ""), output.get("evalue", "")]
-        parts += [f"{mime}\n{data}" for mime, data in sorted(output.get("data", {}).items())]
-    return "\n".join(parts)
-
-
 def differ(before, after):
     """Do two texts differ in more than the last digits of numbers with a decimal point? Another processor has vectors
     of another length, and so sums in another order."""
@@ -64,7 +54,7 @@ class Notebooks(unittest.TestCase):
                         cell.outputs = []
                 self.assertEqual(run.run(fresh, again=True), "")
                 for number, (before, after) in enumerate(zip(kept.cells, fresh.cells), 1):
-                    before, after = text_of(before), text_of(after)
+                    before, after = run.text_of(before), run.text_of(after)
                     if differ(before, after):
                         self.assertEqual(before, after, f"cell {number}; ./flashsteps notebooks --run --update")
 
@@ -105,6 +95,8 @@ class Notebooks(unittest.TestCase):
                 self.assertIn(words, run.run(notebook_of("int before = 1;", cell)))
         once = notebook_of("static int n = 0;", "auto [a, b] = std::pair{1, 2};")  # can't be said twice
         self.assertIn("cell 2, the second time", run.run(once, again=True))
+        other = notebook_of("int x = 1;", 'std::cout << (getenv("RAN") ? 2 : 1); setenv("RAN", "", 1);')
+        self.assertIn("cell 2, the second time, says something else: '1', then '2'", run.run(other, again=True))
 
     def test_the_command(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -119,7 +111,7 @@ class Notebooks(unittest.TestCase):
             self.assertRegex(first, r"^right +1 cells +[\d.]+ s  ok$")
             self.assertRegex(second, r"^wrong +2 cells +[\d.]+ s  cell 2: CompileError: .*no_such_name")
             self.assertEqual(ran.stderr, "")
-            self.assertIn("42", text_of(nbformat.read(right, as_version=4).cells[0]))
+            self.assertIn("42", run.text_of(nbformat.read(right, as_version=4).cells[0]))
             self.assertEqual(wrong.read_text(), before)
 
     def test_what_is_missing_is_said_with_what_would_do(self):

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shlex
 import struct
 import unittest
 
@@ -188,6 +189,12 @@ class Steps(CommandLine):
         self.refused(["step", "03", *options, "--head", 4, "--out", "x.html"], "heads 0 to 3")
         self.refused(["step", "03", *options, "--head", 1, "--dropout", 0.5, "--out", "x.html"], "--head", "--dropout")
 
+    def test_masked_rows_of_a_kernel(self):
+        trace = self.check_run("04", "--on", "vgpu", "--n", 9, "--nk", 5, "--d", 64, "--causal")
+        replay = Replay(trace)
+        self.assertEqual(replay.tensor("LSE")[:4], [-math.inf] * 4)
+        self.assertEqual(set(replay.tensor("O")[:4 * 64]), {0.0})
+
     def test_two_stages(self):
         first, second = self.traces("03", "--beside", "01", "--n", 8, "--d", 4, "--br", 2, "--bc", 2)
         self.assertEqual((first["stage"], second["stage"]), ("03_online_softmax", "01_materialized"))
@@ -203,16 +210,29 @@ class Steps(CommandLine):
         again, = self.traces(*words[1:words.index("--out")])
         self.assertEqual(first, again)
 
+    def test_names_of_files(self):
+        """The command in a page is one for a shell."""
+        name = "q 'é<b>&\".npy"
+        for file in (name, "k.npy", "v.npy"):
+            save(self.folder / file, drawn(4, 2))
+        trace, = self.traces("03", "--q", name, "--k", "k.npy", "--v", "v.npy")
+        words = shlex.split(trace["command"])
+        self.assertEqual(words[words.index("--q") + 1], name)
+
     def test_large(self):
         """A large run is cut, says so, and its page stays small."""
         said = self.result("step", "03", "--n", 512, "--d", 64, "--br", 32, "--bc", 32, "--out", "page.html")
+        self.assertIn("tiles of 32 x 32", said)
         trace, = self.traces("03", "--n", 512, "--d", 64, "--br", 32, "--bc", 32)
         self.assertEqual(len(trace["steps"]), trace["cut"]["steps"])
         self.assertGreater(trace["cut"]["of"], trace["cut"]["steps"])
         self.assertIn(f"the first of {trace['cut']['of']}", said)
         Replay(trace)
-        kernel, = self.traces("03", "--n", 256, "--on", "vgpu")
-        self.assertGreater(kernel["cut"]["of"], kernel["cut"]["steps"])
+        self.assertNotIn("--head", trace["cut"]["why"])
+        for n in (128, 256):
+            kernel, = self.traces("03", "--n", n, "--on", "vgpu", "--heads", 2)
+            self.assertGreater(kernel["cut"]["of"], kernel["cut"]["steps"])
+            self.assertIn("--head 0", kernel["cut"]["why"])
 
     def test_sixty_four(self):
         """N = 64, d = 64 is whole: in tiles of 16, forward and backward, and as a kernel."""
@@ -224,12 +244,22 @@ class Steps(CommandLine):
     def test_refusals(self):
         for args, *words in ((["03"], "--out"), (["03", "--on", "gpu"], "--on vgpu"), (["03", "--count-only"], "--count-only"),
                              (["03", "--allow-nonfinite"], "--allow-nonfinite", "run"),
-                             (["03", "--beside", "09"], "09"), (["03", "--backward"], "04"),
+                             (["03", "--beside", "09"], "09"), (["01", "--br", 2, "--bc", 2], "no tiles"),
+                             (["03", "--n", 5000], "5000", "smaller"), (["03", "--example", "minilm"], "--head 0"), (["03", "--backward"], "04"),
                              (["03", "--on", "vgpu", "--d", 65], "65")):
             out = [] if words == ["--out"] else ["--out", "page.html"]
             self.refused(["step", *args, *out], *words)
             self.assertFalse((self.folder / "page.html").exists())
         self.refused(["step", "03", "--out", "."], "--out")
+        self.refused(["step", "03", "--out", "/dev/null"], "--out", "device")
+
+    def test_links(self):
+        """The file that a link names is replaced; the link stays."""
+        (self.folder / "link.html").symlink_to("page.html")
+        (self.folder / "page.html").write_text("old")
+        self.result("step", "03", "--out", "link.html")
+        self.assertTrue((self.folder / "link.html").is_symlink())
+        self.assertIn("traces", (self.folder / "page.html").read_text())
 
 
 if __name__ == "__main__":

@@ -79,6 +79,14 @@ Json recorded_kernel(gpu::Counts& counts) {
 
 }  // namespace
 
+TEST_CASE("numbers that JSON has none for are words, and fp32 is as short as can be", "[trace]") {
+  CHECK(trace::number(NAN, false).dump() == "\"nan\"");
+  CHECK(trace::number(-INFINITY, true).dump() == "\"-inf\"");
+  CHECK(trace::number(INFINITY, false).dump() == "\"inf\"");
+  CHECK(trace::number(0.1f, false).dump() == "0.1");
+  CHECK(trace::number(static_cast<double>(0.1f), true).get<double>() == static_cast<double>(0.1f));
+}
+
 TEST_CASE("steps of a stage cost what its ledger says", "[trace]") {
   for (const Stage& stage : stages()) {
     RandomProblem p = grouped_problem(stage, Format::fp32);

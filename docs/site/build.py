@@ -24,7 +24,9 @@ MATHJAX = pathlib.Path("/usr/share/javascript/mathjax")
 MATHJAX_PARTS = ["MathJax.js", "jax/input/TeX", "jax/output/SVG/jax.js", "jax/output/SVG/config.js",
                  "jax/output/SVG/autoload", "jax/output/SVG/fonts/TeX", "jax/element", "extensions"]
 DOCUMENTS = ["CONTRIBUTING.md", "CHANGELOG.md", "docs/conventions.md", "docs/virtual_gpu.md", "docs/ptx.md"]
-STEPPED = {"cpu": ("--n", "16", "--d", "8"), "vgpu": ("--n", "64", "--d", "64")}  # of stepper pages
+# Of stepper pages, on a machine and there and back; a kernel of one pass has room for several tiles of keys.
+STEPPED = {("cpu", False): ("--n", "16", "--d", "8"), ("vgpu", False): ("--n", "32", "--nk", "256", "--d", "64"),
+           ("cpu", True): ("--n", "16", "--d", "8"), ("vgpu", True): ("--n", "64", "--d", "64")}
 
 
 class Build:
@@ -86,7 +88,8 @@ class Build:
     def made_delta(self, number, program):
         stage, before = self.extended(number, program)
         comparison = self.app.json("diff", before.number, stage.number)[program]
-        return tables.ledger_delta(comparison, before.number, stage.number)
+        problem = self.app.json("diff", before.number, stage.number)["problem"]
+        return tables.ledger_delta(comparison, before.number, stage.number, problem)
 
     def made_kerneldiff(self, number, program):
         stage, before = self.extended(number, program)
@@ -121,7 +124,7 @@ class Build:
             text += (f"\n## {program}: from {before.title} {{#change{stage.number}-{program}}}\n\n"
                      f"`./flashsteps diff {before.number} {stage.number}` prints the same.\n\n"
                      f"<!-- site: diff {n} -->\n\n"
-                     f"What that does to the traffic, on the problem above:\n\n<!-- site: delta {n} -->\n")
+                     f"What that does to the traffic:\n\n<!-- site: delta {n} -->\n")
             if stage.kernel(program) and before.kernel(program):
                 text += (f"\n## {program}: the kernel {{#change{stage.number}-{program}-kernel}}\n\n"
                          f"<!-- site: kerneldiff {n} -->\n")
@@ -147,12 +150,12 @@ class Build:
             return
         for stage in STAGES:
             for on in ("cpu", "vgpu"):
-                name = f"stepper{stage.number}-{on}.html"
-                words = ["step", stage.number, "--on", on, *STEPPED[on]]
+                name, backward = f"stepper{stage.number}-{on}.html", "backward" in stage.programs()
+                words = ["step", stage.number, "--on", on, *STEPPED[on, backward]]
                 words += ["--br", "4", "--bc", "4"] * (on == "cpu" and "br and bc" in stage.facts["options"])
-                words += ["--backward"] * ("backward" in stage.programs())
-                self.app.text(*words, "--out", str(self.html / name))
-                self.steppers.setdefault(stage.number, []).append((name, " ".join(["./flashsteps", *words])))
+                words += ["--backward"] * backward + ["--out"]
+                self.app.text(*words, str(self.html / name))
+                self.steppers.setdefault(stage.number, []).append((name, " ".join(["./flashsteps", *words, name])))
 
     # ---- the whole
 

@@ -11,10 +11,11 @@ PROBLEM = ("--n", "256", "--d", "64")  # of the front map: seconds on the virtua
 
 
 def table(head, rows, caption="", classes=()):
-    """Rows of cells; a cell is text or (text, class). Text is HTML."""
+    """Rows of cells; a cell is text or (text, class) or (text, class, columns that it spans). Text is HTML."""
     def cell(c):
-        text, kind = c if isinstance(c, tuple) else (c, "")
-        return f'<td class="{kind}">{text}</td>' if kind else f"<td>{text}</td>"
+        text, kind, span = (*c, 1)[:3] if isinstance(c, tuple) else (c, "", 1)
+        marks = (f' class="{kind}"' if kind else "") + (f' colspan="{span}"' if span > 1 else "")
+        return f"<td{marks}>{text}</td>"
     return (f'<table class="{" ".join(("made", *classes))}">' + (f"<caption>{caption}</caption>" if caption else "") +
             "<thead><tr>" + "".join(f"<th>{h}</th>" for h in head) + "</tr></thead><tbody>" +
             "".join("<tr>" + "".join(map(cell, row)) + "</tr>" for row in rows) + "</tbody></table>\n")
@@ -25,7 +26,7 @@ def number(n):
 
 
 def signed(n):
-    return (f"{n:+,}".replace("-", "−"), "number")
+    return (f"{n:+,}".replace("-", "−") if n else "0", "number")
 
 
 # ---- the front map
@@ -60,7 +61,7 @@ def front_map(app):
     rows = [map_row(app, stage, program) for stage in STAGES for program in stage.programs()]
     for later in json.loads((SITE / "generations.json").read_text())["later_stages"]:
         if not any(stage.number == later["stage"][:2] for stage in STAGES):
-            rows.append([later["stage"], "", later["change"], "", "", "not here yet", ""])
+            rows.append([later["stage"], (f"not here yet: {later['change']}", "", 6)])
     return table(["stage", "pass", "HBM law", "HBM elements", "exps", "overlap in the kernel", "barriers"], rows,
                  f"Counted on one head, N = {PROBLEM[1]}, d = {PROBLEM[3]}, fp16: elements and exps by the CPU "
                  "program's ledger with the kernel's tiles, barriers as all CTAs pass them on the virtual GPU.")
@@ -68,14 +69,22 @@ def front_map(app):
 
 # ---- a stage
 
-def ledger_delta(comparison, a, b):
+ORDER = ["Q", "K", "V", "S", "P", "l", "m", "LSE", "D", "O", "O_acc", "dO", "dP", "dS", "dQ", "dQ_acc", "dK", "dV"]
+
+
+def ledger_delta(comparison, a, b, problem):
+    def place(tensor):
+        return ORDER.index(tensor[0]) if tensor[0] in ORDER else len(ORDER)
+
     def cells(name, pair):
         return [name, number(pair["a"]["read"]), number(pair["a"]["written"]), number(pair["b"]["read"]),
                 number(pair["b"]["written"]), signed(pair["change"]["elements"]), signed(pair["change"]["bytes"])]
-    rows = [cells(name, pair) for name, pair in comparison["tensors"].items()]
+    rows = [cells(name, pair) for name, pair in sorted(comparison["tensors"].items(), key=place)]
     rows.append(cells("<b>all</b>", comparison["total"]))
-    return table(["tensor", f"{a} reads", f"{a} writes", f"{b} reads", f"{b} writes", "change [elements]",
-                  "change [bytes]"], rows)
+    return table(["tensor", f"{a} reads [elements]", f"{a} writes [elements]", f"{b} reads [elements]",
+                  f"{b} writes [elements]", "change [elements]", "change [bytes]"], rows,
+                 f"One head, N = {problem['n']:,}, d = {problem['d']}, {problem['dtype']}; "
+                 f"M = {problem['M']:,} elements.")
 
 
 def screen(text):
@@ -90,7 +99,7 @@ def cited(row):
 
 def timeline(_):
     facts = json.loads((SITE / "generations.json").read_text())
-    return table(["", "paper", "date", "card", "idea", "source"],
+    return table(["", "paper", "first version", "card", "idea", "source"],
                  [[f"<b>{g['name']}</b>", escaped(g["paper"]), f'<span class="date">{g["published"]}</span>',
                    escaped(g["card"]), escaped(g["idea"]), cited(g)] for g in facts["timeline"]])
 
@@ -152,7 +161,7 @@ def paper_map_table(_, number_asked):
             f'<a href="{line_link(stage, path, at)}">{path.split("/", 1)[1]}:{at}</a>'
             for path, found in places.items() if path.startswith(folder) for stage, at in found)
             for folder in ("stages/", "cuda/")]
-        rows.append([line, escaped(words), *(links if has_code or any(links) else ("", ""))])
+        rows.append([line, escaped(words), *(links if any(links) else [("no line of its own", "", 2)])])
     return table(["line", algorithm["name"], "stages/", "cuda/"], rows, escaped(algorithm["source"]))
 
 

@@ -96,8 +96,8 @@ trace::Matrix found(const std::optional<gpu::Matrix>& m, const std::string& titl
 }  // namespace
 
 struct Stepper::Parts {
-  Parts(const std::vector<std::string>& names, const Inputs& in, const Options& o, const gpu::Config& config)
-      : modules(modules_named(names)),
+  Parts(const std::vector<const cuda::Module*>& kernels, const Inputs& in, const Options& o, const gpu::Config& config)
+      : modules(kernels),
         inputs(in),
         options(o),
         device(for_modules(config, modules), std::size_t{1} << 32),
@@ -112,7 +112,8 @@ struct Stepper::Parts {
     if (event && event->kind == gpu::at_launch) return event->name + " begins\n";
     if (event) {
       const std::string value = event->kind == gpu::at_mark ? fmt::format(" {}", event->value) : "";
-      return fmt::format("warp {} is at {}{}: {}\n", event->warp, event->name, value, event->where);
+      const char* place = event->kind == gpu::at_barrier ? "behind" : "at";  // all have come, it may go on
+      return fmt::format("warp {} is {} {}{}: {}\n", event->warp, place, event->name, value, event->where);
     }
     const auto& reports = device.machine().reports();
     return reports.empty() ? "the kernels have ended\n"
@@ -163,7 +164,7 @@ Stepper::Stepper(const std::vector<std::string>& kernels, const Inputs& inputs, 
   const std::vector<const cuda::Module*> modules = modules_named(kernels);
   for (const cuda::Module* module : modules)
     cuda::require_taken({&find_stage(stage_of(*module)), module, nullptr, nullptr, nullptr}, inputs, options);
-  parts_ = std::make_unique<Parts>(kernels, inputs, options, config);
+  parts_ = std::make_unique<Parts>(modules, inputs, options, config);
 }
 
 Stepper::~Stepper() { parts_->device.machine().stop(); }

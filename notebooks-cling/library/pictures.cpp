@@ -1,6 +1,6 @@
 #include "notebooks-cling/library/pictures.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -33,10 +33,26 @@ void require_head(const sim::TensorInfo& info, Index head) {
                                               info.name, info.heads - 1));
 }
 
+namespace {
+
+/// "causal", "window 2, 1", "all": what decides who sees whom.
+std::string rule_of(const Inputs& inputs, const Options& options) {
+  std::vector<std::string> parts;
+  if (options.causal) parts.push_back("causal");
+  const auto side = [](Index n) { return n < 0 ? std::string("∞") : std::to_string(n); };
+  if (options.window.left >= 0 || options.window.right >= 0)
+    parts.push_back(fmt::format("window {}, {}", side(options.window.left), side(options.window.right)));
+  if (!inputs.mask.empty()) parts.push_back("mask");
+  return parts.empty() ? "all see all" : fmt::format("{}", fmt::join(parts, " and "));
+}
+
+}  // namespace
+
 trace::Matrix who_sees_whom(const Inputs& inputs, const Options& options, Index Br, Index Bc) {
   const Shape& s = inputs.shape;
   const rules::Visibility sees = visibility(s, options);
-  trace::Matrix m{.title = "who sees whom", .rows = s.Nq, .cols = s.Nk, .tile_rows = Br, .tile_cols = Bc, .largest = 2};
+  trace::Matrix m{
+      .title = rule_of(inputs, options), .rows = s.Nq, .cols = s.Nk, .tile_rows = Br, .tile_cols = Bc, .largest = 2};
   for (Index i = 0; i < s.Nq; ++i)
     for (Index j = 0; j < s.Nk; ++j) {
       m.values.push_back(1);

@@ -10,10 +10,14 @@ namespace flash::notebook {
 std::string against_oracle(const sim::TensorInfo& info, const std::vector<double>& values,
                            const std::vector<double>& oracle);
 
-/// A tile or column in SRAM, under its own name if no title is given.
+/// A tile or column in SRAM, under its own name if no title is given. Its rows and columns are those of its matrix.
 template <class Plain>
 trace::Matrix picture(const sim::SramArray<Plain>& array, const std::string& title = "") {
-  trace::Matrix m{.title = title.empty() ? array.name() : title, .rows = array.rows(), .cols = array.cols()};
+  trace::Matrix m{.title = title.empty() ? array.name() : title,
+                  .rows = array.rows(),
+                  .cols = array.cols(),
+                  .first_row = array.row_range().begin,
+                  .first_col = array.col_range().begin};
   for (Index i = 0; i < m.rows; ++i)
     for (Index j = 0; j < m.cols; ++j) m.values.push_back(array(i, j));
   return m;
@@ -52,7 +56,7 @@ std::string against_oracle(const sim::HbmTensor<Real>& tensor, const std::vector
   return against_oracle(tensor.info(), {tensor.host().begin(), tensor.host().end()}, oracle);
 }
 
-/// Which keys a query sees: seen cells are filled, the others masked; with tiles of Br × Bc.
+/// Which keys a query sees: seen cells are filled, the others masked; with tiles of Br × Bc. Its title is the rule.
 trace::Matrix who_sees_whom(const Inputs& inputs, const Options& options, Index Br = 0, Index Bc = 0);
 
 /// The same matrix with lines between tiles.
@@ -66,8 +70,8 @@ trace::Matrix outlined(trace::Matrix matrix, sim::Range rows, sim::Range cols, c
 /// A cell reads lane.element. @throws Refused for other names.
 trace::Matrix fragment(const std::string& operand);
 
-/// Rows of 16 bytes at these byte offsets, as ldmatrix reads eight at once, against shared memory's 32 banks of 4 bytes.
-/// Rows that want one bank wait for each other: it takes as many turns (wavefronts) as the bank most wanted has
+/// Rows of 16 bytes at these byte offsets, as ldmatrix reads eight at once, against shared memory's 32 banks of 4
+/// bytes. Rows that want one bank wait for each other: it takes as many turns (wavefronts) as the bank most wanted has
 /// rows.
 struct Banks {
   trace::Matrix matrix;

@@ -14,6 +14,9 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
+/// Is it a part of 0 … n−1?
+constexpr bool is_within(Range r, Index n) { return 0 <= r.begin && r.begin <= r.end && r.end <= n; }
+
 /// Where a tile lies along an axis of its matrix: some indices, or the first n.
 struct Axis : Range {
   Axis(Range range) : Range(range) {}

@@ -53,6 +53,8 @@ class SramArray : public Eigen::Map<const Plain, Eigen::AlignedMax> {
   }
 
   const char* name() const { return name_; }
+  Range row_range() const { return rows_; }  ///< where it lies in its matrix
+  Range col_range() const { return cols_; }
 
   SramArray& operator=(const SramArray&) requires false;  // it, too, is a Statement
   SramArray& operator=(Statement<SramArray, struct Assign> statement) {

@@ -117,7 +117,7 @@ class Worker {
   template <class Array>
   void copy_in(Array& array, const HbmTensor<Real>& tensor, Range rows, Range cols, const Location& where) {
     const TensorInfo& info = tensor.info();
-    assert(rows.end <= info.rows && cols.end <= info.cols);
+    assert(is_within(rows, info.rows) && is_within(cols, info.cols));
     state_.tally.count(info, Access::read, array.size(), where);
     state_.tally.sram.write += array.size();
     const Index first = first_element(info, rows.begin, cols.begin);
@@ -133,7 +133,7 @@ class Worker {
   void copy_out(const Array& array, const HbmTensor<Real>& tensor, Range rows, Range cols, const Location& where) {
     const TensorInfo& info = tensor.info();
     assert(array.rows() == rows.size() && array.cols() == cols.size());
-    assert(rows.end <= info.rows && cols.end <= info.cols);
+    assert(is_within(rows, info.rows) && is_within(cols, info.cols));
     state_.tally.count(info, Access::write, array.size(), where);
     state_.tally.sram.read += array.size();
     const Index first = first_element(info, rows.begin, cols.begin);

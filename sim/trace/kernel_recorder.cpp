@@ -10,6 +10,9 @@
 namespace flash::trace {
 namespace {
 
+/// Changed numbers that no trace has room for.
+constexpr std::size_t enough = most_bytes / 4;
+
 double element(const std::byte* at, Format format) {
   const auto as = [&](auto x) { return std::memcpy(&x, at, sizeof x), x; };
   return is_16_bit(format) ? gpu::from_f16(as(std::uint16_t())) : as(float());
@@ -75,18 +78,17 @@ std::pair<std::string, unsigned> file_and_line(const std::string& where) {
 
 }  // namespace
 
-KernelRecorder::KernelRecorder(gpu::Machine& machine, std::vector<DeviceTensor> tensors, Contents inputs)
-    : machine_(machine), tensors_(std::move(tensors)), recording_(std::move(inputs)) {
+KernelRecorder::KernelRecorder(gpu::Machine& machine, std::vector<DeviceTensor> tensors, const Contents& inputs)
+    : machine_(machine), tensors_(std::move(tensors)), recording_(inputs) {
   for (const DeviceTensor& t : tensors_) {
     contents_.push_back({t.memory, t.memory + t.bytes()});
-    recording_.tensor(t.info);
   }
 }
 
 // ---- running
 
 void KernelRecorder::record() {
-  while (numbers_ <= most_numbers) {
+  while (numbers_ <= enough) {
     const auto event = machine_.step(gpu::at_anything);
     if (!event) break;
     event->kind == gpu::at_launch ? launched(event->name) : look(*event);
@@ -94,7 +96,7 @@ void KernelRecorder::record() {
   machine_.keep_accesses(false);
   machine_.run();  // what the trace has no room for is only counted
   found_.resize(machine_.timeline().slices.size());
-  if (numbers_ <= most_numbers) look_at_accesses();  // after the last event
+  if (numbers_ <= enough) look_at_accesses();  // after the last event
   add_steps();
 }
 
@@ -116,11 +118,7 @@ void KernelRecorder::add_steps() {
   auto launch = launches_.begin();
   for (std::size_t n = 0; n < slices.size(); ++n) {
     for (; launch != launches_.end() && launch->first == n; ++launch) recording_.chapter(launch->second);
-    std::size_t numbers = 0;
-    Json next = step(n);
-    if (next.contains("changes"))
-      for (const Json& change : next["changes"]) numbers += change["values"].size();
-    recording_.add(std::move(next), numbers);
+    recording_.add(step(n));
   }
 }
 
@@ -189,7 +187,7 @@ void KernelRecorder::look_at_tensor(std::size_t n, const Bytes& looked_at, Json&
   const auto size = static_cast<std::size_t>(bytes_per_element(t.info.format));
   Json changes = Json::array();
   add_changes(
-      changes, {{"tensor", n}}, t.bytes() / size,
+      changes, {{"tensor", recording_.tensor(t.info)}}, t.bytes() / size,
       [&](std::size_t k) {
         return (!looked_at || looked_at(k * size)) && std::memcmp(t.memory + k * size, &last[k * size], size) != 0;
       },
@@ -239,11 +237,11 @@ void KernelRecorder::keep(Json changes, Json& slice) {
 
 /// Elements of global memory that a lane moved, and of which tensor; null where the slice is of several.
 void KernelRecorder::count(const gpu::LaneAccess& access, Json& slice) {
-  for (std::size_t n = 0; n < tensors_.size(); ++n) {
-    const DeviceTensor& t = tensors_[n];
+  for (const DeviceTensor& t : tensors_) {
     if (access.address < t.memory || access.address >= t.memory + t.bytes()) continue;
-    if (!slice.contains("hbm")) slice["tensor"] = n, slice["hbm"] = {0, 0, 0}, slice["hbm_bytes"] = 0;
-    if (slice["tensor"] != n) slice["tensor"] = nullptr;
+    const std::size_t tensor = recording_.tensor(t.info);
+    if (!slice.contains("hbm")) slice["tensor"] = tensor, slice["hbm"] = {0, 0, 0}, slice["hbm_bytes"] = 0;
+    if (slice["tensor"] != tensor) slice["tensor"] = nullptr;
     const bool twice = access.moves == gpu::Moves::both;
     Json& elements = slice["hbm"][static_cast<std::size_t>(access.moves)];
     elements = elements.get<Index>() + static_cast<Index>(access.bytes) / bytes_per_element(t.info.format);

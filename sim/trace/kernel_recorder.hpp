@@ -24,7 +24,7 @@ struct DeviceTensor {
 class KernelRecorder {
  public:
   /// The machine needs Config::timeline and Config::accesses. `tensors` stay where they are until record() is back.
-  KernelRecorder(gpu::Machine& machine, std::vector<DeviceTensor> tensors, Contents inputs);
+  KernelRecorder(gpu::Machine& machine, std::vector<DeviceTensor> tensors, const Contents& inputs);
   /// Runs what the machine was given to start, to its end.
   void record();
   void finish(Json& document) { recording_.finish(document); }

@@ -112,8 +112,7 @@ void StageRecorder::add(const Event& e) {
   recording_.chapter(std::filesystem::path(e.where.file_name()).stem());
   Json next = step(e);
   add_values(next, e);
-  const std::size_t numbers = next.contains("values") ? next["values"].size() : 0;
-  recording_.add(std::move(next), numbers);
+  recording_.add(std::move(next));
 }
 
 void StageRecorder::give_back(int tile) {

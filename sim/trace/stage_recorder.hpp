@@ -10,7 +10,7 @@ namespace flash::trace {
 
 class StageRecorder {
  public:
-  explicit StageRecorder(Contents inputs) : recording_(std::move(inputs)) {}
+  explicit StageRecorder(const Contents& inputs) : recording_(inputs) {}
   void add(const sim::Event& event);
   void finish(Json& document) { recording_.finish(document); }
 

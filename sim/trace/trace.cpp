@@ -22,15 +22,16 @@ Json number(double x, bool is_double) {
   return std::stod(fmt::format("{}", static_cast<float>(x)));
 }
 
-std::size_t Recording::tensor(const sim::TensorInfo& info) {
-  for (std::size_t n = 0; n < tensors_.size(); ++n)
-    if (tensors_[n]["name"] == info.name) return n;
-  Json values = nullptr;
-  if (const auto given = inputs_.find(info.name); given != inputs_.end()) {
-    values = Json::array();
-    for (const double x : given->second) values.push_back(number(x, info.format == Format::fp64));
-    numbers_ += given->second.size();
+Recording::Recording(const Contents& inputs) {
+  for (const Content& input : inputs) {
+    Json values = Json::array();
+    for (const double x : input.values) values.push_back(number(x, input.info.format == Format::fp64));
+    bytes_ += values.dump().size();
+    add_tensor(input.info, std::move(values));
   }
+}
+
+void Recording::add_tensor(const sim::TensorInfo& info, Json values) {
   tensors_.push_back({{"name", info.name},
                       {"role", role_name(info.role)},
                       {"dtype", name(info.format)},
@@ -39,6 +40,12 @@ std::size_t Recording::tensor(const sim::TensorInfo& info) {
                       {"rows", info.rows},
                       {"cols", info.cols},
                       {"values", std::move(values)}});
+}
+
+std::size_t Recording::tensor(const sim::TensorInfo& info) {
+  for (std::size_t n = 0; n < tensors_.size(); ++n)
+    if (tensors_[n]["name"] == info.name) return n;
+  add_tensor(info, nullptr);
   return tensors_.size() - 1;
 }
 
@@ -54,23 +61,25 @@ void Recording::chapter(const std::string& name) {
     chapters_.push_back({{"name", name}, {"first", steps_.size()}});
 }
 
-void Recording::add(Json step, std::size_t numbers) {
+void Recording::add(Json step) {
   ++all_;
-  cut_ = cut_ || numbers_ + numbers > most_numbers;
+  const std::size_t bytes = cut_ ? 0 : step.dump().size() + 1;
+  cut_ = cut_ || bytes_ + bytes > most_bytes;
   if (cut_) return;
-  numbers_ += numbers;
+  bytes_ += bytes;
   steps_.push_back(std::move(step));
+}
+
+std::string Recording::why_cut() const {
+  const bool has_heads = std::ranges::any_of(
+      tensors_, [](const Json& t) { return t["batch"].get<Index>() * t["heads"].get<Index>() > 1; });
+  return fmt::format("a trace takes {} MB at most; take a smaller problem{}", static_cast<double>(most_bytes) / 1e6,
+                     has_heads ? " or one head (--head 0)" : "");
 }
 
 void Recording::finish(Json& document) {
   document["cut"] = nullptr;
-  if (cut_)
-    document["cut"] = {
-        {"steps", steps_.size()},
-        {"of", all_},
-        {"why",
-         fmt::format("a trace keeps {} numbers at most; take a smaller problem, one head (--head 0) or larger tiles",
-                     most_numbers)}};
+  if (cut_) document["cut"] = {{"steps", steps_.size()}, {"of", all_}, {"why", why_cut()}};
   document["chapters"] = std::move(chapters_);
   document["files"] = files.json();
   document["tensors"] = std::move(tensors_);

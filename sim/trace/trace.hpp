@@ -2,7 +2,6 @@
 // SRAM.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -11,19 +10,23 @@
 
 namespace flash::trace {
 
-/// Most numbers that a trace keeps; with them its file stays below 5 MB.
-constexpr std::size_t most_numbers = 350'000;
+/// Most bytes of the steps and tensors of a trace: with the page around it a file stays below 5 MB.
+constexpr std::size_t most_bytes = 4'500'000;
 
 /// A number as JSON has it; "-inf", "inf" and "nan" as strings. An fp32 value takes the shortest text that is it again.
 Json number(double x, bool is_double);
 
-/// Values of tensors by name, [batch, heads, rows, cols]: what the inputs hold before the run.
-using Contents = std::map<std::string, std::vector<double>>;
+/// An input: what it holds before the run, [batch, heads, rows, cols].
+struct Content {
+  sim::TensorInfo info;
+  std::vector<double> values;
+};
+using Contents = std::vector<Content>;
 
 /// The recorded part of a trace document: "cut", "chapters", "files", "tensors", "lanes" and "steps".
 class Recording {
  public:
-  explicit Recording(Contents inputs) : inputs_(std::move(inputs)) {}
+  explicit Recording(const Contents& inputs);
 
   SourceFiles files;
 
@@ -32,8 +35,8 @@ class Recording {
   std::size_t lane(const Json& lane);
   void chapter(const std::string& name);
 
-  /// `numbers`: how many values it holds. Once the trace is full, steps are only counted.
-  void add(Json step, std::size_t numbers);
+  /// Once the trace is full, steps are only counted.
+  void add(Json step);
   bool full() const { return cut_; }
   void skip() { ++all_; }  ///< a step that a full trace has no room for
 
@@ -41,9 +44,12 @@ class Recording {
   void finish(Json& document);
 
  private:
-  Contents inputs_;
+  std::string why_cut() const;
+
+  void add_tensor(const sim::TensorInfo& info, Json values);
+
   Json tensors_ = Json::array(), chapters_ = Json::array(), lanes_ = Json::array(), steps_ = Json::array();
-  std::size_t numbers_ = 0, all_ = 0;
+  std::size_t bytes_ = 0, all_ = 0;
   bool cut_ = false;
 };
 
