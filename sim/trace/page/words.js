@@ -65,7 +65,11 @@ function positionInWords(trace, count) {
   const cut = trace.cut ? ". The trace is cut: it ends before the run does" : "";
   if (count === 0) return `${at}: nothing has happened yet; the inputs are in HBM${cut}`;
   const visit = trace.visits[trace.visitOf[count - 1]];
-  const tile = visit.row >= 0 ? ` (row tile ${visit.row}${visit.col >= 0 ? `, column tile ${visit.col}` : ""})` : "";
+  const step = trace.steps[count - 1], { batch, heads } = trace.problem;
+  const where = [
+    batch * heads > 1 && step.head !== undefined && `batch ${step.batch}, head ${step.head}`,
+    visit.row >= 0 && `row tile ${visit.row}`, visit.row >= 0 && visit.col >= 0 && `column tile ${visit.col}`
+  ].filter(Boolean).join(", ");
   const end = count === trace.length ? (trace.cut ? ". The trace is cut here" : ". The end") : "";
-  return `${at}: ${stepInWords(trace, trace.steps[count - 1])}${tile}${end}`;
+  return `${at}: ${stepInWords(trace, step)}${where && ` (${where})`}${end}`;
 }
