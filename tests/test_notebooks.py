@@ -157,7 +157,7 @@ class Library(unittest.TestCase):
         self.client.execute_cell(cell, len(self.client.nb.cells) - 1)
         names = [o.ename for o in cell.outputs if o.output_type == "error"]
         self.assertEqual(names, [error] if error else [], cell.outputs)
-        return text_of(cell)
+        return run.text_of(cell)
 
     def refuses(self, code, *words):
         said = self.says(code, "Exception")

@@ -19,7 +19,7 @@ using gpu::Machine;
 
 namespace {
 
-constexpr std::array signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGVTALRM};
+constexpr std::array signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGVTALRM, SIGINT};
 
 const KernelFile& faults() {
   static const KernelFile file = KernelFile::built("faults");
@@ -144,6 +144,26 @@ TEST_CASE("The host's handlers of signals are back after a run, a fault or a sto
           run.machine.step();
           return handlers() == before ? std::string() : "a stop leaves " + handlers();
         }) == "");
+}
+
+TEST_CASE("An interrupt comes to the host when the machine has been left", "[vgpu]") {
+  for (const char* kernel : {"spins", "waits"}) {
+    INFO(kernel);
+    CHECK(in_child([&] {
+            static std::string seen;
+            static std::string before;
+            std::signal(SIGINT, [](int) { seen += handlers() == before ? "host" : "machine"; });
+            before = handlers();
+            Run run;
+            std::thread([] {
+              std::this_thread::sleep_for(std::chrono::milliseconds(100)), kill(getpid(), SIGINT);
+            }).detach();
+            const std::string said = run(kernel);
+            if (seen != "host" || !said.starts_with("[interrupted] the run was stopped")) return seen + said;
+            Run next;
+            return next("ends");
+          }) == "");
+  }
 }
 
 TEST_CASE("A fault of the host is the host's, while the machine runs, too", "[vgpu]") {
