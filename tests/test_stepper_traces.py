@@ -237,7 +237,7 @@ class Pages(Case):
 class Kernels(Case):
     @classmethod
     def setUpClass(cls):
-        cls.trace = traces_in(page_of("03", "--on", "vgpu", "--causal"))[0]
+        cls.trace = traces_in(page_of("03", "--on", "vgpu", "--causal", "--n", 64))[0]
         cls.page = joined([cls.trace])
 
     def setUp(self):
@@ -289,7 +289,7 @@ class Kernels(Case):
         browser.js("stepper.active.choose({ cell: { name: 'S', i: 1, j: 1 } })")
         self.assertIn("is in registers", browser.text(".cell-card"))
         self.assertIn("never in HBM", browser.text(".cell-card"))
-        opened("03", "--on", "vgpu")
+        opened("03", "--on", "vgpu", "--n", 64)
         browser.go(300)
         self.assertEqual([browser.look("inkAtEndOf", name) for name in "SP"], [0, 0], "not drawn as unwritten")
         self.assertGreater(browser.look("inkAtEndOf", "Q"), 0.5)
