@@ -177,7 +177,7 @@ class Library(unittest.TestCase):
     def test_a_stop_that_there_is_not(self):
         new = 'Stepper s({"03/forward"}, in16); '
         for stop, *words in (
-            ('to_mark("colum tile", 1, 1)', 'mark "colum tile" 1 of warp 1', "not met", '"column tile" 0', "a new St"),
+            ('to_mark("tile column", 1, 1)', 'mark "tile column" 1 of warp 1', "not met", '"column tile" 0', "a new St"),
             ('to_mark("column tile", 99, 1)', '"column tile" 1'),
             ('to_instruction("foo", 0)', 'instruction "foo" of warp 0', "ldmatrix"),
             ("to_barrier(99)", "warp 99", "warps 0 to 31 at most"),
