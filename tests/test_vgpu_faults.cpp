@@ -185,7 +185,7 @@ TEST_CASE("A fault of the host is the host's, while the machine runs, too", "[vg
           Run run;
           run("division");
           return "seen: " + std::to_string(seen);
-        }) == "seen: 6");
+        }) == "seen: 7");
 }
 
 TEST_CASE("A timer of the host's goes on", "[vgpu]") {
