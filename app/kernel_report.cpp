@@ -104,6 +104,18 @@ std::string vgpu_text(const VirtualDevice& device, const Watched& watched) {
                             name(config.completion), config.seed);
 }
 
+static std::string reports_heading(const Stage& stage, std::size_t reports) {
+  return fmt::format("flashsteps: the virtual GPU has {} {} on the kernels of stage {}", reports,
+                     reports == 1 ? "report" : "reports", stage.id);
+}
+
+std::string reports_text(const Stage& stage, const std::vector<gpu::Report>& reports) {
+  if (reports.empty()) return "";
+  std::string text = reports_heading(stage, reports.size()) + ":\n";
+  for (const gpu::Report& r : reports) text += fmt::format("[{}] {}\n", r.kind, r.text);
+  return text;
+}
+
 std::string reports_text(const Stage& stage, const VirtualDevice& device) {
   std::string text;
   std::size_t reports = 0, pass = 0;
@@ -115,8 +127,7 @@ std::string reports_text(const Stage& stage, const VirtualDevice& device) {
     }
   }
   if (reports == 0) return "";
-  return fmt::format("flashsteps: the virtual GPU has {} {} on the kernels of stage {}, so there are no outputs:\n{}",
-                     reports, reports == 1 ? "report" : "reports", stage.id, text);
+  return reports_heading(stage, reports) + ", so there are no outputs:\n" + text;
 }
 
 }  // namespace flash::app

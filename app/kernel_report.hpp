@@ -4,6 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "app/run_options.hpp"
 
@@ -21,5 +22,6 @@ std::string vgpu_text(const cuda::VirtualDevice& device, const cuda::Watched& wa
 
 /// One line in front, then each report; empty where there is none.
 std::string reports_text(const Stage& stage, const cuda::VirtualDevice& device);
+std::string reports_text(const Stage& stage, const std::vector<gpu::Report>& reports);
 
 }  // namespace flash::app

@@ -6,6 +6,7 @@
 #include "cuda/common/on_device.hpp"
 #include "cuda/common/tensors.hpp"
 #include "sim/trace/kernel_recorder.hpp"
+#include "stages/common/around_run.hpp"
 // Last: it brings CUDA's words.
 #include "cuda/common/module.hpp"
 
@@ -37,8 +38,8 @@ trace::Contents contents(const cuda::OnDevice& memory, const std::vector<trace::
 std::string record_kernels(const Asked& asked, nlohmann::ordered_json& document) {
   const cuda::Kernels& k = *asked.kernels;
   const Inputs& in = asked.inputs;
-  cuda::require_taken(k, in, asked.options);
-  cuda::require_room(k, in.shape, !in.slopes.empty());
+  cuda::require_runnable(k, in, asked.options);
+  require_finite(in);
   const cuda::OnDevice memory(*k.device, in, asked.options, cuda::tensors_of(cuda::modules(k), !in.slopes.empty()));
   const std::vector<trace::DeviceTensor> tensors = tensors_on(memory, in.shape);
   gpu::Machine& machine = k.virtual_device->machine();
@@ -49,9 +50,7 @@ std::string record_kernels(const Asked& asked, nlohmann::ordered_json& document)
   recorder.record();
   recorder.finish(document);
   document["sram"]["capacity_bytes"] = k.virtual_device->limits().smem_per_cta;
-  std::string reports;
-  for (const gpu::Report& report : machine.reports()) reports += report.text + "\n";
-  return reports;
+  return reports_text(*k.stage, machine.reports());
 }
 
 }  // namespace flash::app

@@ -145,10 +145,10 @@ Json stage_trace(Asked& asked, const std::string& command) {
   return document;
 }
 
-Json kernel_trace(const Asked& asked, const std::string& command) {
+/// Adds what the virtual GPU reports to `faults`.
+Json kernel_trace(const Asked& asked, const std::string& command, std::string& faults) {
   Json document = head_json(asked, command, cuda::tiles(*asked.kernels->forward, asked.inputs.shape.d), 0);
-  const std::string reports = record_kernels(asked, document);
-  fmt::print(stderr, "{}", reports);
+  faults += record_kernels(asked, document);
   return document;
 }
 
@@ -168,13 +168,13 @@ void require_room(const Asked& asked) {
                     s.batch * s.heads > 1 ? " or one head (--head 0)" : ""));
 }
 
-Json record(RunOptions typed, std::optional<Index> head, const std::string& command) {
+Json record(RunOptions typed, std::optional<Index> head, const std::string& command, std::string& faults) {
   take_small_defaults(typed);
   typed.timeline = typed.accesses = typed.on == "vgpu";
   Asked asked = app::asked(typed);
   if (head) take_head(asked, *head);
   require_room(asked);
-  return asked.kernels ? kernel_trace(asked, command) : stage_trace(asked, command);
+  return asked.kernels ? kernel_trace(asked, command, faults) : stage_trace(asked, command);
 }
 
 /// The same problem for another stage: one without tiles takes none.
@@ -214,14 +214,17 @@ std::string summary(const Json& document) {
   return text + "\n";
 }
 
-void step(const StepCommand& c, const std::string& command) {
+Status step(const StepCommand& c, const std::string& command) {
   require_steppable(c);
-  std::vector<Json> traces{record(c.problem, c.head, command)};
-  if (!c.beside.empty()) traces.push_back(record(for_stage(c.problem, c.beside), c.head, command));
+  std::string faults;
+  std::vector<Json> traces{record(c.problem, c.head, command, faults)};
+  if (!c.beside.empty()) traces.push_back(record(for_stage(c.problem, c.beside), c.head, command, faults));
   write_file(c.out, trace::page(traces));
   std::string text = fmt::format("{}: open it in a browser\n", c.out);
   for (const Json& document : traces) text += summary(document);
   print(text);
+  fmt::print(stderr, "{}", faults);
+  return faults.empty() ? ok : check_failed;
 }
 
 }  // namespace
@@ -238,10 +241,7 @@ void add_step(CLI::App& program, int& status) {
   command->footer(
       "Where nothing is said a step page takes 16 queries and keys, d 8, tiles of 4 x 4 (hand: 2 x 2); on vgpu 32 "
       "queries, 256 keys (backward: 64 and 64), d 64.\nExample: flashsteps step 03 --causal --out step.html");
-  command->callback([command, c, &status] {
-    step(*c, command_line(*command));
-    status = ok;
-  });
+  command->callback([command, c, &status] { status = step(*c, command_line(*command)); });
 }
 
 }  // namespace flash::app

@@ -174,9 +174,10 @@ class Reports(Kernels):
             self.assertNotIn("backward", document)
             self.assertNotIn("check", document)
             self.assertEqual(self.files(), {})
-        done = self.start("trace", "04", "--n", "8", "--out", "t.json")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("[race]", done.stderr)
+        for command in (["trace", "--out", "t.json"], ["step", "--on", "vgpu", "--out", "s.html"]):
+            done = self.start(command[0], "04", "--n", "8", *command[1:])
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("[race]", done.stderr)
 
     def test_wrong_numbers_fail_the_check(self):
         folder = self.kernels()

@@ -253,6 +253,14 @@ class Steps(CommandLine):
         self.refused(["step", "03", "--out", "."], "--out")
         self.refused(["step", "03", "--out", "/dev/null"], "--out", "device")
 
+    def test_nonfinite(self):
+        """Refused, in kernels too."""
+        save(self.folder / "q.npy", ((4, 64), [math.nan] + [0.5] * (4 * 64 - 1)))
+        save(self.folder / "k.npy", ((4, 64), [0.5] * (4 * 64)))
+        for on in ("cpu", "vgpu"):
+            self.refused(["step", "03", "--on", on, "--q", "q.npy", "--k", "k.npy", "--v", "k.npy", "--out", "p.html"], "nan")
+            self.assertFalse((self.folder / "p.html").exists())
+
     def test_links(self):
         """The file that a link names is replaced; the link stays."""
         (self.folder / "link.html").symlink_to("page.html")

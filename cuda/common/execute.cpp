@@ -174,11 +174,15 @@ void require_room(const Kernels& k, const Shape& shape, bool alibi) {
                   stores_scores ? " or a stage from 03 on, which stores neither" : ""));
 }
 
-RunResult execute(const Kernels& k, const Inputs& inputs, const Options& options, bool allow_nonfinite) {
+void require_runnable(const Kernels& k, const Inputs& inputs, const Options& options) {
   require_arrays(inputs, options, k.backward != nullptr, false);
   require_softcap_in_format(*k.stage, inputs, options, k.backward != nullptr);
   require_taken(k, inputs, options);
   require_room(k, inputs.shape, !inputs.slopes.empty());
+}
+
+RunResult execute(const Kernels& k, const Inputs& inputs, const Options& options, bool allow_nonfinite) {
+  require_runnable(k, inputs, options);
   return run_on_finite(inputs, options, allow_nonfinite,
                        [&](const Inputs& finite) { return run_finite(k, finite, options); });
 }

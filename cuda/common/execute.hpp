@@ -47,6 +47,9 @@ void require_taken(const Kernels& kernels, const Inputs& inputs, const Options& 
 /// Throws Refused where the tensors don't fit in the device's memory, with the bytes needed and free.
 void require_room(const Kernels& kernels, const Shape& shape, bool alibi);
 
+/// Throws Refused for all that execute() refuses before it runs anything, but for values that are not finite.
+void require_runnable(const Kernels& kernels, const Inputs& inputs, const Options& options);
+
 /// Outputs, and for each pass its tiles and, by the virtual GPU, a ledger without source lines. `seconds`: in the
 /// kernels. Where the virtual GPU reports something the run ends with that pass and there are no outputs.
 /// @throws Refused as stages/common/run.hpp does and as above; std::runtime_error where the kernels can't be launched.

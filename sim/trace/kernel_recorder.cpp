@@ -47,8 +47,7 @@ struct Written {
     if (access.moves == gpu::Moves::read) return;
     if (access.shared) return mark(shared, memory.size(), access, memory.data());
     for (std::size_t n = 0; n < tensors.size(); ++n)
-      if (access.address >= tensors[n].memory && access.address < tensors[n].memory + tensors[n].bytes())
-        mark(global[n], tensors[n].bytes(), access, tensors[n].memory);
+      if (tensors[n].holds(access.address)) mark(global[n], tensors[n].bytes(), access, tensors[n].memory);
   }
 
  private:
@@ -80,9 +79,7 @@ std::pair<std::string, unsigned> file_and_line(const std::string& where) {
 
 KernelRecorder::KernelRecorder(gpu::Machine& machine, std::vector<DeviceTensor> tensors, const Contents& inputs)
     : machine_(machine), tensors_(std::move(tensors)), recording_(inputs) {
-  for (const DeviceTensor& t : tensors_) {
-    contents_.push_back({t.memory, t.memory + t.bytes()});
-  }
+  for (const DeviceTensor& t : tensors_) contents_.push_back({t.memory, t.memory + t.bytes()});
 }
 
 // ---- running
@@ -238,7 +235,7 @@ void KernelRecorder::keep(Json changes, Json& slice) {
 /// Elements of global memory that a lane moved, and of which tensor; null where the slice is of several.
 void KernelRecorder::count(const gpu::LaneAccess& access, Json& slice) {
   for (const DeviceTensor& t : tensors_) {
-    if (access.address < t.memory || access.address >= t.memory + t.bytes()) continue;
+    if (!t.holds(access.address)) continue;
     const std::size_t tensor = recording_.tensor(t.info);
     if (!slice.contains("hbm")) slice["tensor"] = tensor, slice["hbm"] = {0, 0, 0}, slice["hbm_bytes"] = 0;
     if (slice["tensor"] != tensor) slice["tensor"] = nullptr;

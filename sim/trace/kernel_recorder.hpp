@@ -19,6 +19,7 @@ struct DeviceTensor {
   sim::TensorInfo info;
   const std::byte* memory = nullptr;
   std::size_t bytes() const { return static_cast<std::size_t>(info.elements() * bytes_per_element(info.format)); }
+  bool holds(const std::byte* address) const { return address >= memory && address < memory + bytes(); }
 };
 
 class KernelRecorder {

@@ -55,6 +55,11 @@ void require_arrays(const Inputs& in, const Options& o, bool backward, bool may_
   if (o.br > 0) fits("block mask", in.block_mask.size(), true, sim::ceil_div(s.Nq, o.br) * sim::ceil_div(s.Nk, o.bc));
 }
 
+void require_finite(const Inputs& inputs) {
+  if (const std::string found = first_nonfinite(inputs); !found.empty())
+    throw Refused("a run on finite inputs was asked for, but " + found + "; mend it or pass --allow-nonfinite");
+}
+
 void require_softcap_in_format(const Stage& stage, const Inputs& in, const Options& o, bool backward) {
   constexpr double smallest_normal = 0x1p-14;
   if (!backward || stage.lse != "S" || in.dtype != Format::fp16 || o.softcap == 0 || o.softcap >= smallest_normal)

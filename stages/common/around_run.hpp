@@ -24,6 +24,9 @@ void require_direction(const Stage& stage, bool backward);
 /// problem; `may_miss_arrays`: a count-only run needs none.
 void require_arrays(const Inputs& inputs, const Options& options, bool backward, bool may_miss_arrays);
 
+/// Throws Refused naming the first value that is not finite.
+void require_finite(const Inputs& inputs);
+
 /// Throws Refused where softcap's derivative would be made from scores that fp16 holds too coarsely.
 void require_softcap_in_format(const Stage& stage, const Inputs& inputs, const Options& options, bool backward);
 
@@ -71,10 +74,8 @@ void refuse_infinite_outputs(const Stage& stage, const Inputs& inputs, const Out
 /// out before, and the rows that see them marked afterwards.
 template <class Run>
 auto run_on_finite(const Inputs& inputs, const Options& options, bool allow_nonfinite, const Run& run) {
-  const std::string found = first_nonfinite(inputs);
-  if (found.empty()) return run(inputs);
-  if (!allow_nonfinite)
-    throw Refused("a run on finite inputs was asked for, but " + found + "; mend it or pass --allow-nonfinite");
+  if (!allow_nonfinite) require_finite(inputs);
+  if (!allow_nonfinite || first_nonfinite(inputs).empty()) return run(inputs);
   Inputs finite = inputs;
   const NonfiniteRows rows = take_out_nonfinite(finite);
   auto result = run(finite);
