@@ -36,6 +36,8 @@ std::string features(const Asked& asked) {
   if (!in.block_mask.empty()) list.push_back("block mask");
   if (o.dropout > 0) list.push_back(fmt::format("dropout {} (seed {})", o.dropout, o.dropout_seed));
   if (o.first_touch) list.push_back("first touch");
+  if (o.splits > 1) list.push_back(fmt::format("{} splits", o.splits));
+  if (o.deterministic) list.push_back("deterministic");
   return fmt::format("{}", fmt::join(list, ", "));
 }
 

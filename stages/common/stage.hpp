@@ -7,10 +7,12 @@
 
 namespace flash {
 
+using sim::ceil_div;
 using sim::Column;
 using sim::Machine;
 using sim::Range;
 using sim::Tile;
+using sim::tile_range;
 using sim::tiles;
 using sim::Worker;
 

@@ -35,6 +35,15 @@ class VisibleTiles {
     return seen;
   }
 
+  /// These rows, or none of them where no tile of theirs is visited: what is not needed is not loaded.
+  sim::Range seen_rows(sim::Range rows) const { return none(rows) ? sim::Range{rows.begin, rows.begin} : rows; }
+  /// Likewise.
+  sim::Range seen_cols(sim::Range cols) const {
+    for (const sim::Range rows : sim::tiles(sees_.Nq, Br_))
+      if (visited(rows, cols)) return cols;
+    return {cols.begin, cols.begin};
+  }
+
   /// No column tile before `cols` visits `rows`.
   bool first(sim::Range rows, sim::Range cols) const { return none(rows, 0, cols.begin); }
   /// No column tile after `cols` visits `rows`.
