@@ -26,6 +26,8 @@ RandomProblem rich_problem(const Stage& stage, Format dtype = Format::fp16) {
   p.inputs.mask.assign(21 * 27, 1);
   p.config.backward = stage.has_backward();
   if (stage.takes("br and bc")) p.options.br = 4, p.options.bc = 8;
+  if (stage.takes("splits")) p.options.splits = 3;
+  p.options.deterministic = stage.takes("deterministic");
   return p;
 }
 
