@@ -112,6 +112,24 @@ TEST_CASE("tile sizes change the result by no more than rounding", "[correctness
   }
 }
 
+TEST_CASE("a number without a letter is the main letters, to the bit", "[correctness]") {
+  Inputs in = draw_inputs({1, 4, 2, 33, 45, 8, 5}, Format::fp16, 9);
+  draw_dout(in, 9);
+  RunConfig config;
+  config.machine.sram_bytes = 2048;
+  config.backward = true;
+  const Stage& main = find_stage("05");
+  Options o;
+  o.splits = 3;
+  const Outputs all = run(main, in, o, config).outputs;
+  Judge judge(in, o);
+  CHECK(judge(main, all).message() == "");
+  o.deterministic = true;
+  CHECK(same_bits(all, run(main, in, o, config).outputs));  // here sums have one order anyway
+  config.backward = false;
+  CHECK(run(find_stage(main.source(Side::cpu, Direction::forward)), in, {.splits = 3}, config).outputs.o == all.o);
+}
+
 TEST_CASE("one query and one key: O = V to the bit and LSE is the score", "[correctness]") {
   Inputs in = draw_inputs({2, 3, 3, 1, 1, 4, 7}, Format::fp32, 11);
   draw_dout(in, 11);
