@@ -301,7 +301,7 @@ void add_theorem2(CLI::App& program, int& status) {
   const auto typed = std::make_shared<Typed>();
   CLI::App* command = program.add_subcommand(
       "theorem2", "counts against closed forms: recovered coefficients, sandwich, exponents, negative control");
-  command->add_flag("--full", typed->full, "walk every point (minutes), not only those up to 400,000 tiles");
+  command->add_flag("--full", typed->full, "walk every point (minutes), not only those up to 250,000 tiles");
   command->add_option("--plot", typed->plot, "write traffic against M to this SVG file");
   command->add_flag("--json", typed->json, "one JSON document (docs/schema/theorem2.schema.json)");
   command->callback([typed, &status] { status = run_theorem2(*typed); });

@@ -107,7 +107,7 @@ struct Walks {
     divisible = divisible_points(draw, 100, one_sided ? 2 : 4);
     if (one_sided) return;
     any = any_points(draw, options.full ? 5000 : 600, options.full ? 20'000 : 4000, s);
-    window = window_points(options.full ? std::numeric_limits<Index>::max() : 400'000, s);
+    window = window_points(options.full ? std::numeric_limits<Index>::max() : 250'000, s);
   }
 
   void append_jobs(std::vector<Job>& jobs) {

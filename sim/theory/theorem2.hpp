@@ -102,8 +102,8 @@ struct Theorem2 {
 };
 
 /// Walks every schedule at random points with exact divisibility (coefficients), at any random points (sandwich) and
-/// over N = 2¹¹…2¹⁶, d = 32…256, M = 2¹³…2¹⁷ with 16d ≤ M ≤ Nd/16 (exponents; at most 4·10⁵ tile visits a point unless
-/// `full`). Rethrows what a walker throws.
+/// over N = 2¹¹…2¹⁶, d = 32…256, M = 2¹³…2¹⁷ with 16d ≤ M ≤ Nd/16 (exponents; at most 250,000 tile visits a point
+/// unless `full`). Rethrows what a walker throws.
 Theorem2 theorem2(const Tested& tested, const Theorem2Options& options = {});
 
 nlohmann::ordered_json to_json(const Theorem2& result);
