@@ -105,28 +105,32 @@ std::string to_text(const EqualMemory& found) {
   const auto& [N, d, M] = found.problem;
   Table table;
   table.column("forward pass", "", Table::Align::left).column("Br x Bc").column("turns");
-  table.column("law", "", Table::Align::left).column("HBM", "elements").column("count·M/N²d²").column("05a's", "times");
+  table.column("law", "", Table::Align::left).column("HBM", "elements").column("count·M/N²d²").column("over 05a's");
   for (std::size_t n = 0; n < found.passes.size(); ++n) {
     const auto& blocks = found.passes[n].blocks;
     table.row({contenders()[n].name, blocks ? fmt::format("{} x {}", blocks->Br, blocks->Bc) : "whole",
                n >= fa1 ? grouped(turns(found, n)) : "", law(found, n), grouped(found.passes[n].ledger.elements()),
                fmt::format("{:.2f}", in_units(found, n)), fmt::format("{:.2f}", found.over_05(n))});
   }
-  const std::string why = fmt::format(
-      "The order gives {:.2f}: in each turn 3Nd and the statistics go by where K and V stay (Q in, O in and out), 2Nd "
-      "where Q and O stay (K and V in); {} turns and {}. The shape gives {:.2f}: Algorithm 1's blocks leave Q and O d "
-      "rows, {} turns; with the roles swapped they get (M − 2d²)/3d, for a row of the side that stays takes 2d, and d "
-      "of "
-      "S: 2d rows at M = 8d², less the statistics. Beside a single row of the other side they get M/2d, 4d rows: "
-      "{:.2f} "
-      "more, and {:.2f} for K and V.",
-      found.order, turns(found, fa1), turns(found, fa2), found.shape, turns(found, fa2_capped), found.all_of_M[1],
-      found.all_of_M[0]);
+  const std::string order = fmt::format(
+      "The order of the loops gives {:.2f}: in a turn 3Nd and the statistics go by where K and V stay (Q in, O in and "
+      "out), "
+      "2Nd where Q and O stay (K and V in); {} turns and {}.",
+      found.order, turns(found, fa1), turns(found, fa2));
+  const std::string shape = fmt::format(
+      "The shape of the blocks gives {:.2f}: in Algorithm 1's blocks Q and O stay d rows at a time, {} turns. A row "
+      "that "
+      "stays takes 2d of M, and d of S beside d rows of the other side. With the roles swapped (M − 2d²)/3d rows stay: "
+      "2d at "
+      "M = 8d², less the statistics. Beside one row of the other side M/2d rows stay, 4d: {:.2f} more, and {:.2f} for "
+      "K and "
+      "V.",
+      found.shape, turns(found, fa2_capped), found.all_of_M[1], found.all_of_M[0]);
   return fmt::format(
              "One head, N = {}, d = {}, M = {} = {:g}d² elements of fp32, strict: every tile counts. 01 takes what "
              "it needs.\n",
              grouped(N), d, grouped(M), static_cast<double>(M) / static_cast<double>(d * d)) +
-         table.text() + paragraph("", why, columns);
+         table.text() + paragraph("", order, columns) + paragraph("", shape, columns);
 }
 
 nlohmann::ordered_json to_json(const EqualMemory& found) {

@@ -169,10 +169,12 @@ std::string limits_text(const Theorem2& t) {
     table.row({stays, blocks, law->name, coefficient(*law, 0), coefficient(*law, 1), coefficient(*law, 2),
                coefficient(*law, 3), residual(*law), law->met() ? "ok" : "FAILS"});
   return table.text() +
-         fmt::format(
-             "The order of the loops gives {:g} in the first two rows and {:g} in the last two: 3Nd or 2Nd a turn. "
-             "All of M for\nthe side that stays gives {:g} and {:g}: half as many turns.\n",
-             over(all, 0, 1), over(all, 2, 3), over(all, 0, 2), over(all, 1, 3));
+         paragraph("",
+                   fmt::format(
+                       "The order of the loops gives {:g} in the paper's blocks and {:g} in the others: 3Nd or 2Nd "
+                       "elements in a turn. All of M for the side that stays gives {:g} and {:g}: half as many turns.",
+                       over(all, 0, 1), over(all, 2, 3), over(all, 0, 2), over(all, 1, 3)),
+                   columns);
 }
 
 Json limits_json(const Theorem2& t) {

@@ -95,8 +95,9 @@ TEST_CASE("Algorithm 1's blocks keep FA2's order from gaining by M", "[theory]")
 TEST_CASE("equal memory as text and JSON", "[theory]") {
   const EqualMemory found = equal_memory();
   const std::string text = to_text(found);
-  const std::vector<std::string> said{"8d² elements", fmt::format("The order gives {:.2f}", found.order),
-                                      fmt::format("The shape gives {:.2f}", found.shape), "2Nd + N + 2Tr·Nd"};
+  const std::vector<std::string> said{"8d² elements", fmt::format("The order of the loops gives {:.2f}", found.order),
+                                      fmt::format("The shape of the blocks gives {:.2f}", found.shape),
+                                      "2Nd + N + 2Tr·Nd"};
   for (const std::string& words : said) {
     INFO(words);
     CHECK(text.find(words) != std::string::npos);
