@@ -1,6 +1,6 @@
 // 05a loop swap, its backward pass (Dao 2023, Algorithm 2), from Q, K, V, O, dO and LSE.
-// Extends 04. The change: a tile of keys is a worker, their parts of dQ are added up in HBM, and D is made once, before.
-// Why it helps: one head gives work to many workers, heads that share K and V share their loads, and O is read once.
+// Extends 04. The change: a tile of keys is a worker, their parts of dQ are added up in HBM, and D is made before.
+// Why it helps: one head gives work to many workers, heads that share K and V share the loads, and O is read once.
 // What it costs: two more launches, for D and dQ's zeros and for dQ's own format; sums in any order, or else in turns.
 // The ledger must now say: 16 N²d²/M elements in the place of 20.
 #pragma once
