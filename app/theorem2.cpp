@@ -248,7 +248,7 @@ std::string text(const Theorem2& t) {
              "",
              "Theorem 2: with an SRAM of M elements, d <= M <= Nd, HBM traffic is Θ(N²d²/M). Each count below was made "
              "by running a schedule's loops on one head. Coefficients: least squares over points where 4d | M and "
-             "Bc | N. Bounds: any points with 4d <= M <= Nd, each held to its own two; \"out\" are those outside. "
+             "M/4d | N. Bounds: any points with 4d <= M <= Nd, each held to its own two; \"out\" are those outside. "
              "Exponents: log-log least squares over N = 2^11 … 2^16; d's is low by the terms of l, m, LSE.",
              columns) +
          "\n" + schedules_text(t) + "\nThe limiting constants\n" + limits_text(t) + "\n" + control_text(t) +
