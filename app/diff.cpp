@@ -49,8 +49,8 @@ struct Comparison {
 
 std::string source_diff(const std::string& a, const std::string& b) {
   const std::string root = FLASH_SOURCE_DIR "/";
-  const Child diff = run_child(
-      {"diff", "--unified=3", "--ignore-all-space", "--label", a, "--label", b, "--", root + a, root + b});
+  const Child diff =
+      run_child({"diff", "--unified=3", "--ignore-all-space", "--label", a, "--label", b, "--", root + a, root + b});
   if (!diff.started)
     throw Refused("a source diff was asked for, but there is no program diff; install the package diffutils");
   if (diff.status > 1)
@@ -149,10 +149,10 @@ std::string no_backward(const Stage& a, const Stage& b) {
   if (!has(a) && !has(b)) return "";
   const Stage& with = has(a) ? a : b;
   const std::string& extends = with.backward_facts.extends;
-  const std::string instead = extends.empty() ? "it extends nothing."
-                                              : fmt::format("it extends {}:\n  ./flashsteps diff {} {}", extends,
-                                                            find_program(extends).first->short_name(),
-                                                            with.short_name());
+  const std::string instead = extends.empty()
+                                  ? "it extends nothing."
+                                  : fmt::format("it extends {}:\n  ./flashsteps diff {} {}", extends,
+                                                find_program(extends).first->short_name(), with.short_name());
   return fmt::format("\nBackward: {} has one, {} has not; {}\n", with.id, (has(a) ? b : a).id, instead);
 }
 

@@ -115,12 +115,13 @@ void print_why(const Stage& stage, bool as_json) {
       fmt::format("{} {}: stages/{}/lesson.md\n\n{}", stage.short_name(), stage.title, stage.folder(), text(forward));
   if (backward) all += text(*backward);
   if (!forward.after)
-    all += fmt::format("\nKernels alone: they move what the stage's programs move.\n  ./flashsteps run {} --on vgpu{}\n",
-                       stage.short_name(), backward ? " --backward" : "");
+    all +=
+        fmt::format("\nKernels alone: they move what the stage's programs move.\n  ./flashsteps run {} --on vgpu{}\n",
+                    stage.short_name(), backward ? " --backward" : "");
   else
     all += fmt::format("\nCounted on {}{}:\n  ./flashsteps run {} {} --count-only{}\n", problem.text(),
-                     forward.after->pass.blocks ? ", " + blocks_text(forward.after->pass.blocks) : "", stage.short_name(),
-                     problem.options(), backward ? " --backward" : "");
+                       forward.after->pass.blocks ? ", " + blocks_text(forward.after->pass.blocks) : "",
+                       stage.short_name(), problem.options(), backward ? " --backward" : "");
   print(all);
 }
 

@@ -145,10 +145,14 @@ inline const std::vector<Asked>& asked_options() {
       {"7 splits, window, block mask, dropout",
        [](P& p, R& r) { p.options.splits = 7, window(p, 12, 30), skip_blocks(p, r), drop(p, 0.3); }},
       {"1000 splits, mask [B,H], softcap",
-       [](P& p, R& r) { p.options.splits = 1000, hide(p, r, p.shape().batch, p.shape().heads), p.options.softcap = 1; }},
+       [](P& p, R& r) {
+         p.options.splits = 1000, hide(p, r, p.shape().batch, p.shape().heads), p.options.softcap = 1;
+       }},
       {"deterministic", [](P& p, R&) { p.options.deterministic = true; }},
       {"deterministic, window, mask [1,H], dropout",
-       [](P& p, R& r) { p.options.deterministic = true, window(p, 9, 20), hide(p, r, 1, p.shape().heads), drop(p, 0.2); }},
+       [](P& p, R& r) {
+         p.options.deterministic = true, window(p, 9, 20), hide(p, r, 1, p.shape().heads), drop(p, 0.2);
+       }},
       {"split-K", [](P& p, R&) { p.options.warps = Warps::split_k; }},
       {"split-K, causal, block mask, alibi",
        [](P& p, R& r) { p.options.warps = Warps::split_k, p.options.causal = true, skip_blocks(p, r), slopes(p); }},
