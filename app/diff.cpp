@@ -73,7 +73,9 @@ void collect(const sim::Ledger& ledger, Traffic Pair::*side, Comparison& c) {
 Comparison compare(const Step& a, const Step& b, const StatedProblem& problem) {
   Comparison c{a, b, source_diff(a, b), {}, {}, {}, {}};
   const Pass pass_a = count(a, problem);
-  const Pass pass_b = count(b, problem, pass_a.blocks);  // the same tiles, where both have any
+  // The same tiles, where both have any and choose them alike.
+  const bool alike = a.program().side == b.program().side;
+  const Pass pass_b = count(b, problem, alike ? pass_a.blocks : std::nullopt);
   c.blocks_a = pass_a.blocks;
   c.blocks_b = pass_b.blocks;
   collect(pass_a.ledger, &Pair::a, c);
@@ -96,7 +98,7 @@ std::vector<std::string> cells(const std::string& tensor, const Pair& p) {
 }
 
 std::string ledger_text(const Comparison& c, const StatedProblem& problem) {
-  const std::string a(c.a.stage->number()), b(c.b.stage->number());
+  const std::string a = c.a.stage->short_name(), b = c.b.stage->short_name();
   Table table;
   table.column("tensor", "", Table::Align::left);
   table.column(a + " read", "elements").column("written", "elements");
@@ -141,7 +143,8 @@ std::string no_backward(const Stage& a, const Stage& b) {
   const std::string& extends = with.backward_facts.extends;
   const std::string instead = extends.empty() ? "it extends nothing."
                                               : fmt::format("it extends {}:\n  ./flashsteps diff {} {}", extends,
-                                                            extends.substr(0, 2), with.number());
+                                                            find_program(extends).first->short_name(),
+                                                            with.short_name());
   return fmt::format("\nBackward: {} has one, {} has not; {}\n", with.id, (a.has_backward() ? b : a).id, instead);
 }
 
