@@ -56,9 +56,9 @@ std::vector<BenchRow> find_rows(const std::vector<const Stage*>& stages, const B
     row.kernels = cuda::find_kernels(*stage, cuda::Backend::gpu, p.backward);
     row.kernels.device = gpu.device;
     cuda::require_taken(row.kernels, in, options_of(p));
-    row.tiles = cuda::tiles(timed_module(row), p.d);
+    row.tiles = cuda::tiles(timed_module(row), *gpu.device, in, options_of(p));
     try {
-      cuda::require_room(row.kernels, in.shape, false);
+      cuda::require_room(row.kernels, in.shape, 1, false);
     } catch (const Refused& refused) {
       row.why_not = refused.what();
     }

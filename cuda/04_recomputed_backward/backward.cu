@@ -129,7 +129,7 @@ void launch_for(const Problem& p, ptx::Stream stream) {
               p);
 }
 
-TileShape tile_shape(const Problem& p) {
+TileShape tile_shape(const Problem& p, std::size_t) {
   if (p.d == 64) return {Br<64>, Bc};
   if (p.d == 128) return {Br<128>, Bc};
   return {0, 0};

@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
   O.store(p.O, d, rows);                                        // line 14
 #pragma unroll
   for (int r = 0; r < O.rows; ++r)                              // line 13, 15: every warp knows them, each stores some
-    if (r % warps == warp && lane % 4 == 0 && O.row(r) < rows.size())
+    if (r % warps == int(warp) && lane % 4 == 0 && O.row(r) < rows.size())
       p.LSE[rows.begin + O.row(r)] = m[r] + __logf(l[r]);       // −∞ for a row that has seen no key
 }
 
@@ -106,7 +106,7 @@ void launch_for(const Problem& p, ptx::Stream stream) {
               sizeof(Smem<d>), stream, p);
 }
 
-TileShape tile_shape(const Problem& p) {
+TileShape tile_shape(const Problem& p, std::size_t) {
   if (p.d == 64) return {Br, Bc<64>};
   if (p.d == 128) return {Br, Bc<128>};
   return {0, 0};

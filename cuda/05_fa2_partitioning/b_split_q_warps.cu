@@ -74,7 +74,8 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
   // ---- store
   const auto row_sum = sum_over_quads(l);
   O.transform([&](int r, int, float o) { return inverse_of_sum(row_sum[r]) * o; });  // line 12
-  O.write(sm.Q);                                                // each warp over its own rows, which nobody else reads
+  __syncwarp();  // the warp's lanes have read its rows of Q, which no other warp reads
+  O.write(sm.Q);
   __syncthreads();  // all of O is there
   store_rows<threads>(p.O, sm.Q, rows, thread);                 // line 14
 #pragma unroll
@@ -89,7 +90,7 @@ void launch_for(const Problem& p, ptx::Stream stream) {
               sizeof(Smem<d>), stream, p);
 }
 
-TileShape tile_shape(const Problem& p) {
+TileShape tile_shape(const Problem& p, std::size_t) {
   if (p.d == 64) return {Br, Bc<64>};
   if (p.d == 128) return {Br, Bc<128>};
   return {0, 0};

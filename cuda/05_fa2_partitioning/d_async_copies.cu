@@ -36,8 +36,10 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
   const Range rows = tile_range(row_block, p.Nq, Br);           // Alg. 1, line 3
   const Tiles seen = visible.cols(rows);
   // ---- load
-  if (!visible.none(rows)) copy_async<threads>(sm.Q, p.Q, rows, thread);  // [Br,d], line 4
-  copy_async<threads>(sm.K, p.K, seen.first(), thread);         // [Bc,d], line 7: the first K comes with Q
+  if (!visible.none(rows)) {
+    copy_async<threads>(sm.Q, p.Q, rows, thread);               // [Br,d], line 4
+    copy_async<threads>(sm.K, p.K, seen.first(), thread);       // [Bc,d], line 7: the first K comes with Q
+  }
   ptx::cp_async_commit_group();
   WarpTile<Br / warps, d, Mma> O(warp * Br / warps, 0, lane);   // [Br,d], line 5
   Column<Br / warps> m(lowest), l(0);                           // m: of to_log2·s; l: of the lane's own columns
@@ -55,7 +57,8 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
     // ---- load
     ptx::cp_async_wait_group<0>();
     __syncthreads();  // V is there; nobody reads K any more
-    copy_async<threads>(sm.K, p.K, seen.next(cols), thread);    // during the softmax and the product with V
+    if (const Range next = seen.next(cols); next.size() > 0)
+      copy_async<threads>(sm.K, p.K, next, thread);             // during the softmax and the product with V
     ptx::cp_async_commit_group();
     // ---- mask
     mask.apply(S, rows, cols);
@@ -80,7 +83,8 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
   // ---- store
   const auto row_sum = sum_over_quads(l);
   O.transform([&](int r, int, float o) { return inverse_of_sum(row_sum[r]) * o; });  // line 12
-  O.write(sm.Q);                                                // each warp over its own rows, which nobody else reads
+  __syncwarp();  // the warp's lanes have read its rows of Q, which no other warp reads
+  O.write(sm.Q);
   __syncthreads();  // all of O is there
   store_rows<threads>(p.O, sm.Q, rows, thread);                 // line 14
 #pragma unroll
@@ -95,7 +99,7 @@ void launch_for(const Problem& p, ptx::Stream stream) {
               sizeof(Smem<d>), stream, p);
 }
 
-TileShape tile_shape(const Problem& p) {
+TileShape tile_shape(const Problem& p, std::size_t) {
   if (p.d == 64) return {Br, Bc<64>};
   if (p.d == 128) return {Br, Bc<128>};
   return {0, 0};

@@ -46,8 +46,10 @@ __global__ void __launch_bounds__(Tiling<d, plain>::threads) forward(const Probl
   const Range rows = tile_range(row_block, p.Nq, Br);           // Alg. 1, line 3
   const Tiles seen = splits.part(visible.cols(rows), split);
   // ---- load
-  if (!seen.empty()) copy_async<threads>(sm.Q, p.Q, rows, thread);  // [Br,d], line 4
-  copy_async<threads>(sm.K, p.K, seen.first(), thread);         // [Bc,d], line 7: the first K comes with Q
+  if (!seen.empty()) {
+    copy_async<threads>(sm.Q, p.Q, rows, thread);               // [Br,d], line 4
+    copy_async<threads>(sm.K, p.K, seen.first(), thread);       // [Bc,d], line 7: the first K comes with Q
+  }
   ptx::cp_async_commit_group();
   WarpTile<Br / warps, d, Mma> O(warp * Br / warps, 0, lane);   // [Br,d], line 5
   Column<Br / warps> m(lowest), l(0);                           // m: of to_log2·s; l: of the lane's own columns
@@ -65,7 +67,8 @@ __global__ void __launch_bounds__(Tiling<d, plain>::threads) forward(const Probl
     // ---- load
     ptx::cp_async_wait_group<0>();
     __syncthreads();  // V is there; nobody reads K any more
-    copy_async<threads>(sm.K, p.K, seen.next(cols), thread);    // during the softmax and the product with V
+    if (const Range next = seen.next(cols); next.size() > 0)
+      copy_async<threads>(sm.K, p.K, next, thread);             // during the softmax and the product with V
     ptx::cp_async_commit_group();
     // ---- mask
     if constexpr (plain) {
@@ -102,7 +105,8 @@ __global__ void __launch_bounds__(Tiling<d, plain>::threads) forward(const Probl
     store_column(p.partial_LSE + split * p.Nq, O, rows, LSE);
     return;
   }
-  O.write(sm.Q);                                                // each warp over its own rows, which nobody else reads
+  __syncwarp();  // the warp's lanes have read its rows of Q, which no other warp reads
+  O.write(sm.Q);
   __syncthreads();  // all of O is there
   store_rows<threads>(p.O, sm.Q, rows, thread);                 // line 14
   store_column(p.LSE, O, rows, LSE);                            // line 13, 15
@@ -159,21 +163,26 @@ void launch_with(const Problem& p, ptx::Stream stream) {
 template <int d>
 bool is_plain(const Problem& p) {
   const bool modified = p.softcap > 0 || p.slopes || p.dropout > 0 || !(p.scale > 0);
-  return !modified && p.splits == 1 && p.Nq > Tiling<d, false>::Br &&
-         sizeof(Smem<d, true>) <= ptx::device_limits().smem_per_cta;
+  return !modified && p.splits == 1 && p.Nq > Tiling<d, false>::Br;
+}
+
+template <int d>
+bool fits(std::size_t smem) {
+  return sizeof(Smem<d, true>) <= smem;
 }
 
 template <class Element, int d>
 void launch_for(const Problem& p, ptx::Stream stream) {
-  is_plain<d>(p) ? launch_with<Element, d, true>(p, stream) : launch_with<Element, d, false>(p, stream);
+  is_plain<d>(p) && fits<d>(ptx::device_limits().smem_per_cta) ? launch_with<Element, d, true>(p, stream)
+                                                               : launch_with<Element, d, false>(p, stream);
 }
 
-TileShape tile_shape(const Problem& p) {
+TileShape tile_shape(const Problem& p, std::size_t smem) {
   TileShape shape{0, 0};
   with_head_size<32, 64, 96, 128, 192, 256>(p.d, [&](auto d) {
     using Plain = Tiling<d, true>;
     using Other = Tiling<d, false>;
-    shape = is_plain<d>(p) ? TileShape{Plain::Br, Plain::Bc} : TileShape{Other::Br, Other::Bc};
+    shape = is_plain<d>(p) && fits<d>(smem) ? TileShape{Plain::Br, Plain::Bc} : TileShape{Other::Br, Other::Bc};
   });
   return shape;
 }
