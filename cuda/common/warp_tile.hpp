@@ -228,6 +228,15 @@ struct WarpTile {
     });
   }
 
+  /// Added to what is there.
+  __device__ __forceinline__ void accumulate(float* matrix, int width, Range in) const {
+    pairs([&](int r, int c, float left, float right) {
+      if (row(r) >= in.size()) return;
+      float* to = place(matrix, width, in, r, c);
+      ptx::red_add_f32(to, left), ptx::red_add_f32(to + 1, right);
+    });
+  }
+
   // The same in the order of registers, for who brings the tile back to the same registers: number n of thread t of a CTA
   // lies at n·threads + t, so that a warp moves 128 bytes at once. `tile` has room for all rows.
 
