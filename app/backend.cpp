@@ -123,7 +123,7 @@ std::string driver_text(const cuda::Cuda& cuda) {
 }
 
 cuda::Kernels open_kernels(const RunOptions& typed, const Stage& stage, Backend backend) {
-  require_direction(stage, typed.backward);
+  require_programs(stage, Side::cuda, typed.backward);
   if (backend == Backend::gpu) {
     const Gpu gpu = open_gpu(typed.device.value_or(0));
     cuda::Kernels kernels = cuda::find_kernels(stage, backend, typed.backward);

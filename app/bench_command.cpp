@@ -133,8 +133,8 @@ std::vector<const Stage*> stages_of(const BenchCommand& c) {
   std::vector<const Stage*> list;
   for (const std::string& name : c.stages) list.push_back(&stage_named(name));
   if (list.empty())
-    for (const Stage& stage : stages())
-      if (!c.backward || stage.has_backward()) list.push_back(&stage);
+    for (const Stage& stage : main_stages())
+      if (!c.backward || stage.has(Side::cuda, Direction::backward)) list.push_back(&stage);
   return list;
 }
 

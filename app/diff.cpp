@@ -96,7 +96,7 @@ std::vector<std::string> cells(const std::string& tensor, const Pair& p) {
 }
 
 std::string ledger_text(const Comparison& c, const StatedProblem& problem) {
-  const std::string a(c.a.stage->number()), b(c.b.stage->number());
+  const std::string a = c.a.stage->short_name(), b = c.b.stage->short_name();
   Table table;
   table.column("tensor", "", Table::Align::left);
   table.column(a + " read", "elements").column("written", "elements");
@@ -141,7 +141,8 @@ std::string no_backward(const Stage& a, const Stage& b) {
   const std::string& extends = with.backward_facts.extends;
   const std::string instead = extends.empty() ? "it extends nothing."
                                               : fmt::format("it extends {}:\n  ./flashsteps diff {} {}", extends,
-                                                            extends.substr(0, 2), with.number());
+                                                            find_program(extends).first->short_name(),
+                                                            with.short_name());
   return fmt::format("\nBackward: {} has one, {} has not; {}\n", with.id, (a.has_backward() ? b : a).id, instead);
 }
 

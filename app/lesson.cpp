@@ -36,22 +36,22 @@ void split_change(HeadComment& head) {
 
 }  // namespace
 
-std::string_view name(Direction direction) { return direction == Direction::forward ? "forward" : "backward"; }
-
 const Program& Step::program() const { return direction == Direction::forward ? stage->forward : stage->backward; }
 
 const ProgramFacts& Step::facts() const {
   return direction == Direction::forward ? stage->forward_facts : stage->backward_facts;
 }
 
-std::string Step::source() const { return fmt::format("stages/{}/{}.hpp", stage->id, name(direction)); }
+std::string Step::source() const {
+  if (const std::string& file = stage->source(Side::cpu, direction); !file.empty()) return "stages/" + file + ".hpp";
+  return "cuda/" + stage->source(Side::cuda, direction) + ".cu";
+}
 
 std::optional<Step> extended(const Step& step) {
   const std::string& extends = step.facts().extends;
   if (extends.empty()) return std::nullopt;
-  const std::size_t slash = extends.find('/');
-  const Direction direction = extends.substr(slash + 1) == "backward" ? Direction::backward : Direction::forward;
-  return Step{&find_stage(extends.substr(0, slash)), direction};
+  const auto [stage, direction] = find_program(extends);
+  return Step{stage, direction};
 }
 
 HeadComment parse_head_comment(std::string_view source, std::string_view file) {

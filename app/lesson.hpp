@@ -8,10 +8,6 @@
 
 namespace flash::app {
 
-enum class Direction { forward, backward };
-
-std::string_view name(Direction direction);
-
 /// One program of a stage: its source, what it is said to extend, and where it runs.
 struct Step {
   const Stage* stage = nullptr;
@@ -19,7 +15,8 @@ struct Step {
 
   const Program& program() const;
   const ProgramFacts& facts() const;
-  std::string source() const;  ///< "stages/03_online_softmax/forward.hpp", from the project's root
+  std::string source() const;  ///< "stages/03_online_softmax/forward.hpp", from the project's root; its kernel's file
+                               ///< where there is nothing else
 };
 
 /// The step that `step` is a changed copy of. @throws Refused where stage.json names one that there isn't.

@@ -78,7 +78,7 @@ Runs kernel_runs(const Step& step, Backend backend, const Machine& machine) {
   const std::string& lacks = backend == Backend::vgpu ? machine.vgpu_lacks : machine.gpu_lacks;
   const cuda::Module* module = nullptr;
   try {
-    module = cuda::find_module(backend, step.stage->id, name(step.direction));
+    module = cuda::find_module(backend, step.stage->source(Side::cuda, step.direction));
   } catch (const Refused& refused) {
     return {refused.what(), {}, {}, {}};
   }
@@ -94,13 +94,12 @@ std::vector<ProgramRow> programs(const Machine& machine) {
   for (const Stage& stage : stages())
     for (const Direction direction : {Direction::forward, Direction::backward}) {
       const Step step{&stage, direction};
-      Runs cpu{"", {std::begin(dtypes), std::end(dtypes)}, {}, stage.options};
-      if (direction == Direction::backward && !stage.has_backward()) {
-        const std::string why = "the stage has no backward pass";
-        rows.push_back({step, {why, {}, {}, {}}, {why, {}, {}, {}}, {why, {}, {}, {}}});
-        continue;
-      }
-      rows.push_back({step, cpu, kernel_runs(step, Backend::vgpu, machine), kernel_runs(step, Backend::gpu, machine)});
+      const bool on_cpu = stage.has(Side::cpu, direction), in_cuda = stage.has(Side::cuda, direction);
+      const Runs none{direction == Direction::backward ? "the stage has no backward pass" : "there are only kernels",
+                      {}, {}, {}};
+      const Runs cpu{"", {std::begin(dtypes), std::end(dtypes)}, {}, stage.options};
+      rows.push_back({step, on_cpu ? cpu : none, in_cuda ? kernel_runs(step, Backend::vgpu, machine) : none,
+                      in_cuda ? kernel_runs(step, Backend::gpu, machine) : none});
     }
   return rows;
 }
@@ -128,11 +127,12 @@ std::string reasons(const Machine& machine, const std::vector<ProgramRow>& rows)
     found.emplace_back(why, who);
   };
   for (const ProgramRow& row : rows) {
-    const std::string program = fmt::format("{} {}", row.step.stage->number(), name(row.step.direction));
-    if (!row.cpu.why_not.empty()) {  // then it is nowhere
+    const std::string program = fmt::format("{} {}", row.step.stage->short_name(), name(row.step.direction));
+    if (row.cpu.why_not == row.vgpu.why_not && row.cpu.why_not == row.gpu.why_not) {
       add(row.cpu.why_not, program);
       continue;
     }
+    add(row.cpu.why_not, program + " on cpu");
     add(row.vgpu.why_not, program + " on vgpu");
     add(row.gpu.why_not, program + " on gpu");
   }
@@ -146,8 +146,24 @@ std::string options_text(const std::vector<ProgramRow>& rows) {
   for (const ProgramRow& row : rows)
     for (const auto& [backend, runs] : {std::pair{"cpu", &row.cpu}, {"vgpu", &row.vgpu}, {"gpu", &row.gpu}})
       if (runs->why_not.empty())
-        text += paragraph(fmt::format("{} {:8} {:4}  ", row.step.stage->number(), name(row.step.direction), backend),
+        text += paragraph(fmt::format("{:3} {:8} {:4}  ", row.step.stage->short_name(), name(row.step.direction), backend),
                           fmt::format("{}", fmt::join(runs->options, ", ")), columns);
+  return text;
+}
+
+/// Which letters a stage's number alone means.
+std::string main_letters() {
+  const auto letter = [](const Stage& s, Side side, Direction d) {
+    return s.has(side, d) ? find_program(s.source(side, d)).first->short_name() : "none";
+  };
+  std::string text;
+  for (const Stage& s : main_stages()) {
+    if (find_program(s.source(Side::cpu, Direction::forward)).first->letter().empty()) continue;
+    using enum Direction;
+    text += fmt::format("{} without a letter: forward {}, backward {} on cpu; {} and {} on vgpu and gpu\n", s.number(),
+                        letter(s, Side::cpu, forward), letter(s, Side::cpu, backward), letter(s, Side::cuda, forward),
+                        letter(s, Side::cuda, backward));
+  }
   return text;
 }
 
@@ -173,7 +189,8 @@ std::string text(const Machine& m, const std::vector<ProgramRow>& rows) {
   for (const ProgramRow& row : rows)
     table.row(
         {row.step.stage->id, std::string(name(row.step.direction)), cell(row.cpu), cell(row.vgpu), cell(row.gpu)});
-  return all + "\n" + table.text() + reasons(m, rows) + "\nOptions that they take\n" + options_text(rows);
+  return all + "\n" + table.text() + reasons(m, rows) + main_letters() + "\nOptions that they take\n" +
+         options_text(rows);
 }
 
 // ---- JSON

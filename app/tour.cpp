@@ -47,8 +47,16 @@ struct Tour {
   std::vector<Stop> forward, backward;
 };
 
+/// Of a stage with letters those of the first: what it is about, where its main letter may be about a detail.
+HeadComment words(const Step& step) {
+  for (const Stage& s : stages())
+    if (s.folder() == step.stage->folder() && s.has(Side::cpu, step.direction))
+      return head_comment({&s, step.direction});
+  return head_comment(step);
+}
+
 Stop stop(const Step& step, const Pass& pass, const Inputs& inputs, const CheckResult& checked) {
-  Stop s{step, head_comment(step), pass, law_of(pass, step.facts().law, inputs, Options{}), {}};
+  Stop s{step, words(step), pass, law_of(pass, step.facts().law, inputs, Options{}), {}};
   for (const OutputCheck& c : checked.outputs)
     if ((c.name == "o" || c.name == "lse") == (step.direction == Direction::forward)) s.checks.push_back(c);
   return s;
@@ -61,7 +69,7 @@ Tour make_tour() {
   const Reference all = reference(tour.inputs, options, true);
   Reference outputs_only = all;
   outputs_only.oracle.dq = outputs_only.oracle.dk = outputs_only.oracle.dv = {};
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : main_stages()) {
     tour.config.backward = stage.has_backward();
     const RunResult result = run(stage, tour.inputs, options, tour.config);
     const CheckResult checked = check(result.outputs, result.backward ? all : outputs_only, tour.inputs, options);

@@ -40,9 +40,14 @@ OutputCheck worst_of(const CheckResult& checked, Direction direction) {
   return *std::ranges::max_element(checks, {}, [](const OutputCheck& c) { return c.error / c.tolerance; });
 }
 
+bool has_kernels(const Stage& stage, Direction direction) {
+  return stage.has(Side::cuda, direction) && cuda::find_module(cuda::Backend::vgpu, stage.source(Side::cuda, direction));
+}
+
 void add_stops(KernelTour& tour, const Stage& stage, const Inputs& in, const Reference& all) {
   const Options options;
-  cuda::Kernels kernels = cuda::find_kernels(stage, cuda::Backend::vgpu, stage.has_backward());
+  const bool backward = has_kernels(stage, Direction::backward);
+  cuda::Kernels kernels = cuda::find_kernels(stage, cuda::Backend::vgpu, backward);
   open_virtual_gpu(kernels, {});
   const RunResult result = cuda::execute(kernels, in, options, false);
   Reference wanted = all;
@@ -76,8 +81,8 @@ KernelTour make_kernel_tour() {
   Inputs in = draw_inputs(tour.shape, Format::fp16, 0);
   draw_dout(in, 0);
   const Reference stored_scores = reference(in, Options{}, true, true), fused = reference(in, Options{}, true, false);
-  for (const Stage& stage : stages())
-    if (cuda::find_module(cuda::Backend::vgpu, stage.id, "forward"))
+  for (const Stage& stage : main_stages())
+    if (has_kernels(stage, Direction::forward))
       add_stops(tour, stage, in, stage.lse == "S" ? stored_scores : fused);
   std::ranges::stable_sort(tour.stops, {}, [](const KernelStop& s) { return s.step.direction; });
   return tour;

@@ -53,7 +53,7 @@ Reason reason(const Step& step, const StatedProblem& problem) {
 }
 
 std::string law_line(const char* label, const Moved& m, const std::string& comparison) {
-  return fmt::format("  {:8}{}: {:30} {} {:>12} elements, {:>8}{}\n", label, m.step.stage->number(),
+  return fmt::format("  {:8}{}: {:30} {} {:>12} elements, {:>8}{}\n", label, m.step.stage->short_name(),
                      m.law.form ? m.law.form->text : "no closed form", m.law.equal ? "=" : "≠", grouped(m.elements()),
                      decimal_bytes(m.bytes()), comparison);
 }
@@ -101,17 +101,17 @@ void print_why(const Stage& stage, bool as_json) {
   if (as_json) {
     print_json(Json{{"stage", stage.id},
                     {"title", stage.title},
-                    {"lesson", fmt::format("stages/{}/lesson.md", stage.id)},
+                    {"lesson", fmt::format("stages/{}/lesson.md", stage.folder())},
                     {"problem", to_json(problem)},
                     {"forward", json(forward)},
                     {"backward", backward ? json(*backward) : Json(nullptr)}});
     return;
   }
   std::string all =
-      fmt::format("{} {}: stages/{}/lesson.md\n\n{}", stage.number(), stage.title, stage.id, text(forward));
+      fmt::format("{} {}: stages/{}/lesson.md\n\n{}", stage.short_name(), stage.title, stage.folder(), text(forward));
   if (backward) all += text(*backward);
   all += fmt::format("\nCounted on {}{}:\n  ./flashsteps run {} {} --count-only{}\n", problem.text(),
-                     forward.after.pass.blocks ? ", " + blocks_text(forward.after.pass.blocks) : "", stage.number(),
+                     forward.after.pass.blocks ? ", " + blocks_text(forward.after.pass.blocks) : "", stage.short_name(),
                      problem.options(), backward ? " --backward" : "");
   print(all);
 }

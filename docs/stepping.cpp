@@ -14,7 +14,7 @@ using namespace flash;
 int main() {
   const Inputs inputs =
       draw_inputs({.batch = 1, .heads = 1, .kv_heads = 1, .Nq = 64, .Nk = 64, .d = 64, .dv = 64}, Format::fp16, 1);
-  const cuda::Module* kernel = cuda::find_module(cuda::Backend::vgpu, "03_online_softmax", "forward");
+  const cuda::Module* kernel = cuda::find_module(cuda::Backend::vgpu, "03_online_softmax/forward");
   const gpu::Config config{.arch = kernel->arch};  // and seed, completion, timeline
   cuda::VirtualDevice device(config, std::size_t{1} << 30);
   const cuda::OnDevice tensors(device, inputs, {}, cuda::tensors_of({kernel}, false));

@@ -25,7 +25,7 @@ int check_all_stages(const Crossing& c) {
   const RandomProblem p = crossed_problem(c);
   Judge judge(p.inputs, p.options);
   int stages_run = 0;
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     if (!takes_all(stage, p.inputs, p.options)) continue;
     ++stages_run;
     const RunResult result = run(stage, p.inputs, options_for(stage, p.options), config_for(stage, p.config));
@@ -100,7 +100,7 @@ TEST_CASE("tile sizes change the result by no more than rounding", "[correctness
     Options o;
     o.causal = true;
     Judge judge(in, o);
-    for (const Stage& stage : stages())
+    for (const Stage& stage : stages_on(Side::cpu))
       for (const Blocks tiles : {Blocks{1, 1}, {1, 45}, {33, 1}, {5, 7}, {16, 16}, {32, 44}, {33, 45}, {64, 128}}) {
         if (!stage.takes("br and bc")) continue;
         o.br = tiles.Br, o.bc = tiles.Bc;
@@ -151,7 +151,7 @@ TEST_CASE("the same bits with one thread, two and three, and when run again", "[
   o.dropout = 0.25;
   RunConfig config;
   config.machine.sram_bytes = 2048;  // several tiles
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     INFO(stage.id);
     config.backward = stage.has_backward();
     config.machine.threads = 1;

@@ -95,7 +95,7 @@ TEST_CASE("F13 32-bit offsets", "[faults]") {
   const Index N = Index(1) << 26;  // × d = 2³² elements of Q
   Options o;
   o.br = N / 8, o.bc = 64;
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     INFO(stage.id);
     RunConfig config = counting();
     config.backward = stage.has_backward();
@@ -117,7 +117,7 @@ TEST_CASE("F13 a ledger beyond 2³¹: S of 50000 × 50000", "[faults]") {
 TEST_CASE("F14 65 536 in one dimension of the grid", "[faults][full]") {
   for (const Shape& shape : {Shape{65'536, 1, 1, 1, 1, 16, 2}, Shape{1, 65'536, 65'536, 1, 1, 16, 2}}) {
     const Inputs in = draw_inputs(shape, Format::fp32, 14);
-    for (const Stage& stage : stages()) {
+    for (const Stage& stage : stages_on(Side::cpu)) {
       INFO(stage.id);
       const Outputs out = run(stage, in, {}, {}).outputs;
       CHECK(out.o == in.v);
@@ -188,7 +188,7 @@ TEST_CASE("F22 KV heads are tiled where they should repeat", "[faults]") {
   expect(values_by_head(8, 2), {1, 1, 1, 1, 2, 2, 2, 2});
   expect(values_by_head(4, 1), {1, 1, 1, 1});
   expect(values_by_head(3, 3), {1, 2, 3});
-  for (const Stage& stage : stages())
+  for (const Stage& stage : stages_on(Side::cpu))
     CHECK(not_refused_with("3 query heads were asked of 2 key/value heads", stage, values_by_head(3, 2), {}) == "");
 }
 
@@ -247,7 +247,7 @@ TEST_CASE("F28 LSE: natural logarithm, one for each head and row, and halves of 
     (left.*array).resize(24);
     (right.*array).erase((right.*array).begin(), (right.*array).begin() + 24);
   }
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     const Outputs all = run(stage, whole, {}, {}).outputs, a = run(stage, left, {}, {}).outputs,
                   b = run(stage, right, {}, {}).outputs;
     const auto lse = array(5, [&](Index i) { return std::log(std::exp(a.lse[i]) + std::exp(b.lse[i])); });
@@ -293,7 +293,7 @@ TEST_CASE("F34 bf16 at N = 2048 loses no more than twice what a plain program do
     for (std::size_t n = 0; n < got.size(); ++n) largest = std::max(largest, std::abs(got[n] - exact.o[n]));
     return largest;
   };
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     if (stage.lse == "S") continue;  // it also rounds S: the baseline of test_correctness.cpp does so too
     INFO(stage.id);
     CHECK(error(run(stage, in, o, {}).outputs.o) <= 2 * error(plain.o) + 1e-5);
@@ -304,7 +304,7 @@ TEST_CASE("F35 a sum in fp16 overflows", "[faults]") {
   const Inputs in = equal_scores(
       {1, 1, 1, 3, 4096, 8, 2}, [](Index, Index) { return 100; }, Format::fp16);
   RunConfig config;
-  for (const Stage& stage : stages())
+  for (const Stage& stage : stages_on(Side::cpu))
     for (const Index bytes : {2 * 1024, 64 * 1024, 1024 * 1024}) {
       config.machine.sram_bytes = bytes;
       INFO(stage.id << ", SRAM of " << bytes << " bytes");
@@ -327,7 +327,7 @@ TEST_CASE("F38 FLOPs: 4·d for each pair of a visited tile, and 5/2 of it backwa
         if (!causal || j <= i + rows - 1 + Nk - Nq) tiled += rows * cols;
       }
     for (Index i = 0; i < Nq; ++i) visible += causal ? i + Nk - Nq + 1 : Nk;
-    for (const Stage& stage : stages()) {
+    for (const Stage& stage : stages_on(Side::cpu)) {
       INFO(stage.id << (causal ? " causal" : ""));
       RunConfig config = counting();
       config.backward = stage.has_backward();
@@ -351,7 +351,7 @@ TEST_CASE("F39 M counts elements of the run's format, not bytes", "[faults]") {
     config.machine.sram_bytes = sram_bytes;
     return run(stage, without_values({1, 1, 1, 300, 300, d, d}, dtype), {}, config).forward.blocks;
   };
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     INFO(stage.id);
     const auto fp32 = blocks(stage, Format::fp32, 64 * 1024, 64);  // M = 16 384
     if (!fp32) continue;

@@ -120,7 +120,7 @@ void tally(std::map<std::string, int>& met, const Stage& stage, const RandomProb
 /// Runs `problems` problems of each stage; each option that it takes must be met `at_least` times.
 void check_all_stages(std::uint64_t seed, int problems, int at_least) {
   Random random(seed);
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     std::map<std::string, int> met;
     for (int n = 0; n < problems; ++n) {
       const RandomProblem p = random_problem(random, stage, /*count_only=*/false);
@@ -152,7 +152,7 @@ TEST_CASE("ledger equals closed form on thousands of random problems", "[io_exac
 }
 
 TEST_CASE("ledger equals closed form at the sizes of real models", "[io_exact]") {
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     for (const bool causal : {false, true}) {
       RandomProblem p;
       p.inputs.shape = {2, 32, 8, 1000, 1513, 128, 64};

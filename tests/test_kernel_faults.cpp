@@ -11,8 +11,8 @@ namespace {
 /// Runs on the virtual GPU and, where `gpu`, on a GPU, and gives each result to `look`.
 void on_each_backend(const Inputs& in, const Options& o, bool gpu,
                      const std::function<void(const Stage&, const RunResult&)>& look) {
-  for (const Stage& stage : stages()) {
-    const bool backward = stage.has_backward() && !in.dout.empty();
+  for (const Stage& stage : stages_on(Side::cuda)) {
+    const bool backward = stage.has(Side::cuda, Direction::backward) && !in.dout.empty();
     cuda::Kernels kernels = on_virtual_gpu(stage);
     if (!backward) kernels.backward = nullptr;
     INFO(stage.id << " on the virtual GPU");
@@ -21,9 +21,9 @@ void on_each_backend(const Inputs& in, const Options& o, bool gpu,
     look(stage, result);
   }
   if (!gpu || !has_gpu()) return;
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cuda)) {
     cuda::Kernels kernels = on_gpu(stage);
-    if (!stage.has_backward() || in.dout.empty()) kernels.backward = nullptr;
+    if (!stage.has(Side::cuda, Direction::backward) || in.dout.empty()) kernels.backward = nullptr;
     INFO(stage.id << " on a GPU");
     look(stage, cuda::execute(kernels, in, o, false));
   }
@@ -65,8 +65,8 @@ TEST_CASE("F13: offsets beyond 31 bits") {
   const auto device = app::open_gpu(0).device;
   SECTION("S and P of 01 and 02") {
     const Inputs in = draw_inputs({1, 36, 36, 8192, 8192, 64, 64}, Format::fp16, 0);  // 36·8192² > 2³¹
-    for (const char* name : {"01_materialized", "02_tiling"}) {
-      const cuda::Module& module = *cuda::find_module(cuda::Backend::gpu, name, "forward");
+    for (const char* name : {"01_materialized/forward", "02_tiling/forward"}) {
+      const cuda::Module& module = *cuda::find_module(cuda::Backend::gpu, name);
       const auto O = [&](const Inputs& problem) {
         const cuda::OnDevice memory(*device, problem, {}, cuda::tensors_of({&module}, false));
         device->run(module, memory.problem(), 1);
@@ -82,7 +82,7 @@ TEST_CASE("F13: offsets beyond 31 bits") {
     const std::vector<Eigen::half> ones(64, Eigen::half(1));
     const std::unique_ptr<Eigen::half[], void (*)(void*)> zeros(
         static_cast<Eigen::half*>(std::calloc(size, sizeof(Eigen::half))), std::free);
-    for (const char* name : {"03_online_softmax", "04_recomputed_backward"}) {
+    for (const char* name : {"03_online_softmax/forward", "04_recomputed_backward/forward"}) {
       cuda::Problem p{};
       p.batch = 1, p.heads = heads, p.kv_heads = 1, p.Nq = rows, p.Nk = 1, p.d = 64, p.scale = 0.125f;
       p.sees = rules::visibility(rows, 1, false, -1, -1);
@@ -92,7 +92,7 @@ TEST_CASE("F13: offsets beyond 31 bits") {
       p.O_acc = static_cast<float*>(device->allocate("O_acc", size * sizeof(float), nullptr));
       for (float** statistic : {&p.l, &p.m, &p.LSE})
         *statistic = static_cast<float*>(device->allocate("l", heads * rows * sizeof(float), nullptr));
-      device->run(*cuda::find_module(cuda::Backend::gpu, name, "forward"), p, 1);
+      device->run(*cuda::find_module(cuda::Backend::gpu, name), p, 1);
       std::vector<Eigen::half> end(2 * rows * 64);
       device->copy_out(end.data(), p.O + size - end.size(), end.size() * sizeof(half));
       device->free_all();
@@ -107,7 +107,7 @@ TEST_CASE("F14: more batches than a grid has in y and z") {
     if (!has_gpu()) return;
     const Index batches = 65536;
     Inputs in = draw_inputs({batches, 1, 1, 1, 1, 64, 64}, Format::fp16, 0);
-    for (const Stage& stage : stages()) CHECK(forward_on_gpu(stage, in, {}).o == in.v);
+    for (const Stage& stage : stages_on(Side::cuda)) CHECK(forward_on_gpu(stage, in, {}).o == in.v);
   }
   SECTION("rows of tiles lie in y: too many are refused before anything is launched") {
     const Stage& stage = find_stage("01");
@@ -137,8 +137,8 @@ TEST_CASE("F17: more shared memory than the card has") {
 
 TEST_CASE("F21: a tensor at an address that 16-byte accesses can't take is refused") {
   alignas(16) static half memory[64 * 8 + 8];
-  for (const Stage& stage : stages()) {
-    const cuda::Module& module = *cuda::find_module(cuda::Backend::vgpu, stage.id, "forward");
+  for (const Stage& stage : stages_on(Side::cuda)) {
+    const cuda::Module& module = *cuda::find_module(cuda::Backend::vgpu, stage.source(Side::cuda, Direction::forward));
     cuda::Problem p{};
     p.batch = p.heads = p.kv_heads = p.Nq = p.Nk = 1;
     p.d = 64;
@@ -201,7 +201,7 @@ TEST_CASE("F01, F03: rows that see no key, keys that no query sees") {
 TEST_CASE("F30: the same bits every time") {
   if (!has_gpu()) return;
   const Inputs in = draw_inputs({1, 4, 4, 2048, 128, 128, 128}, Format::fp16, 0);
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cuda)) {
     const Outputs first = forward_on_gpu(stage, in, {});
     for (int run = 0; run < 100; ++run) REQUIRE(same_bits(forward_on_gpu(stage, in, {}), first));
   }
@@ -249,7 +249,7 @@ TEST_CASE("F37: a second GPU gives the same bits") {
     return;
   }
   const KernelProblem p = kernel_problem(128, "causal", false, 193, 130);
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cuda)) {
     cuda::Kernels second = on_gpu(stage);
     second.device = app::open_gpu(1).device;
     CHECK(same_bits(cuda::execute(second, p.in, p.options, false).outputs,

@@ -16,7 +16,7 @@ constexpr gpu::Completion completions[] = {gpu::Completion::early, gpu::Completi
 std::string wrong_on_the_virtual_gpu(const KernelProblem& p, std::size_t number) {
   Judge judge(p.in, p.options);
   std::string all;
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cuda)) {
     gpu::Config config;
     config.completion = completions[number % 3];
     config.seed = number;
@@ -160,7 +160,7 @@ TEST_CASE("one causal head of N = 4096 with all checks takes ten seconds of a pr
 
 TEST_CASE("many seeds of the schedule give the same bits") {
   const KernelProblem p = kernel_problem(64, "causal", false, 129, 129);
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cuda)) {
     std::optional<Outputs> first;
     for (const std::uint64_t seed : {0, 1, 2, 3, 4}) {
       gpu::Config config;
@@ -175,7 +175,7 @@ TEST_CASE("many seeds of the schedule give the same bits") {
 
 TEST_CASE("a machine of one SM gives the same as one of many") {
   const KernelProblem p = kernel_problem(64, "none", true, 65, 65);
-  for (const Stage& stage : stages())
+  for (const Stage& stage : stages_on(Side::cuda))
     for (const int sms : {1, 132}) {
       gpu::Config config;
       config.sms = sms;
@@ -196,7 +196,7 @@ TEST_CASE("kernels equal the oracle on a GPU, and the virtual GPU") {
           const KernelProblem& p = all[n];
           Judge judge(p.in, p.options);
           std::string said;
-          for (const Stage& stage : stages()) {
+          for (const Stage& stage : stages_on(Side::cuda)) {
             const Outputs on_card = cuda::execute(on_gpu(stage), p.in, p.options, false).outputs;
             if (const std::string bad = wrong(judge, stage, on_card); !bad.empty())
               said += fmt::format("{}, {}: {}\n", stage.id, p.name, bad);
@@ -222,7 +222,7 @@ TEST_CASE("kernels equal the oracle on a GPU at larger sizes") {
                                                {64, "window", true, 1300, 1300}}) {
     const KernelProblem p = kernel_problem(d, option, gqa, Nq, Nk);
     Judge judge(p.in, p.options);
-    for (const Stage& stage : stages()) {
+    for (const Stage& stage : stages_on(Side::cuda)) {
       INFO(stage.id << ", " << p.name);
       CHECK(wrong(judge, stage, cuda::execute(on_gpu(stage), p.in, p.options, false).outputs) == "");
     }

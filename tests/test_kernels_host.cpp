@@ -109,11 +109,11 @@ TEST_CASE("LSE and gradients, wherever the stage keeps them") {
   o.causal = true;
   o.window = {1, -1};
   const Outputs wanted = oracle(in, o, true);
-  for (const Stage& stage : stages()) {
-    const RunResult result = cuda::execute(kernels_of(stage.id.c_str(), stage.has_backward()), in, o, false);
+  for (const Stage& stage : stages_on(Side::cuda)) {
+    const RunResult result = cuda::execute(kernels_of(stage.id.c_str(), stage.has(Side::cuda, Direction::backward)), in, o, false);
     CHECK(near(result.outputs.o, wanted.o, 4e-3));
     CHECK(near(result.outputs.lse, wanted.lse, 4e-3));
-    if (!stage.has_backward()) continue;
+    if (!stage.has(Side::cuda, Direction::backward)) continue;
     CHECK(near(result.outputs.dq, wanted.dq, 8e-3));
     CHECK(near(result.outputs.dk, wanted.dk, 8e-3));
     CHECK(near(result.outputs.dv, wanted.dv, 8e-3));
@@ -124,8 +124,8 @@ TEST_CASE("rows that see no key, and problems without rows or keys") {
   const double infinity = std::numeric_limits<double>::infinity();
   Options causal;
   causal.causal = true;
-  for (const Stage& stage : stages()) {
-    const Kernels k = kernels_of(stage.id.c_str(), stage.has_backward());
+  for (const Stage& stage : stages_on(Side::cuda)) {
+    const Kernels k = kernels_of(stage.id.c_str(), stage.has(Side::cuda, Direction::backward));
     const Outputs out = cuda::execute(k, problem({1, 1, 1, 5, 3, 64, 64}), causal, false).outputs;
     CHECK((out.lse[0] == -infinity && out.lse[1] == -infinity && std::isfinite(out.lse[2])));
     const Outputs keyless = cuda::execute(k, problem({1, 1, 1, 5, 0, 64, 64}), {}, false).outputs;

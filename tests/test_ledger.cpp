@@ -55,7 +55,7 @@ void check_same(const sim::Ledger& a, const sim::Ledger& b) {
 }  // namespace
 
 TEST_CASE("each counted line is the source line that moves the tensor", "[ledger]") {
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     const RandomProblem p = rich_problem(stage);
     const RunResult result = run(stage, p.inputs, p.options, p.config);
     std::vector<sim::LedgerLine> lines = result.forward.ledger.lines();
@@ -64,7 +64,7 @@ TEST_CASE("each counted line is the source line that moves the tensor", "[ledger
     for (const sim::LedgerLine& l : lines) {
       const std::string text = line_of(l.file, l.line);
       INFO(l.file << ":" << l.line << " " << l.tensor << ": " << text);
-      CHECK(l.file.starts_with("stages/" + stage.id + "/"));
+      CHECK(l.file.starts_with(fmt::format("stages/{}/", stage.folder())));
       if (l.tensor == "slopes" || l.tensor == "mask") {  // loaded on the lesson's behalf
         CHECK(contains(text, l.tensor == "slopes" ? "ScoreMask mask(" : "mask.apply("));
         continue;
@@ -76,7 +76,7 @@ TEST_CASE("each counted line is the source line that moves the tensor", "[ledger
 }
 
 TEST_CASE("the sums over lines and tensors equal a stage's totals", "[ledger]") {
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     const RandomProblem p = rich_problem(stage);
     const RunResult result = run(stage, p.inputs, p.options, p.config);
     for (const Pass* pass : {&result.forward, result.backward ? &*result.backward : &result.forward}) {
@@ -102,7 +102,7 @@ TEST_CASE("the sums over lines and tensors equal a stage's totals", "[ledger]") 
 // ---- observers
 
 TEST_CASE("observers get every event with its tile", "[ledger]") {
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     RandomProblem p = rich_problem(stage);
     const Shape& s = p.shape();
     std::map<EventKind, std::map<std::string, Index>> moved;
@@ -161,7 +161,7 @@ TEST_CASE("tile coordinates say where a tile lies and its values are there", "[l
 }
 
 TEST_CASE("each event has its line in the lesson, its tile and what it cost", "[ledger]") {
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     RandomProblem p = rich_problem(stage);
     std::map<const void*, std::string> held;  // by memory
     Index most_held = 0, matmul = 0;
@@ -178,7 +178,7 @@ TEST_CASE("each event has its line in the lesson, its tile and what it cost", "[
         held.erase(e.values.data);
         return;
       }
-      REQUIRE(std::string(e.where.file_name()).starts_with("stages/" + stage.id + "/"));
+      REQUIRE(std::string(e.where.file_name()).starts_with(fmt::format("stages/{}/", stage.folder())));
       REQUIRE((e.rows.size() == e.values.rows && e.cols.size() == e.values.cols));
       if (e.kind != EventKind::compute) return;
       if (tally != e.tally) matmul = 0;  // another launch
@@ -194,7 +194,7 @@ TEST_CASE("each event has its line in the lesson, its tile and what it cost", "[
 }
 
 TEST_CASE("a tile of S knows where in S it lies", "[ledger]") {
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     RandomProblem p;
     p.inputs = draw_inputs({1, 1, 1, 10, 14, 3, 3}, Format::fp64, 7);
     if (stage.takes("br and bc")) p.options.br = 4, p.options.bc = 5;
@@ -234,7 +234,7 @@ TEST_CASE("without an observer nothing is called", "[ledger]") {
 // ---- threads and count-only
 
 TEST_CASE("a stage's ledger and outputs do not depend on threads", "[ledger]") {
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     RandomProblem p = rich_problem(stage, Format::bf16);
     p.config.machine.threads = 1;
     const RunResult one = run(stage, p.inputs, p.options, p.config);
@@ -255,7 +255,7 @@ namespace {
 
 void check_count_only(std::uint64_t seed, int problems) {
   Random random(seed);
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     for (int n = 0; n < problems; ++n) {
       RandomProblem p = random_problem(random, stage, /*count_only=*/false);
       INFO(stage.id << " " << p.text());
@@ -276,7 +276,7 @@ TEST_CASE("count-only counts the same", "[ledger]") { check_count_only(4, 40); }
 TEST_CASE("count-only counts the same on many problems", "[ledger][full]") { check_count_only(5, 300); }
 
 TEST_CASE("count-only takes no memory", "[ledger]") {
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     RandomProblem p;
     p.inputs.shape = {1, 1, 1, 1 << 22, 1 << 22, 64, 64};  // S alone would be 64 TiB
     p.config.machine.count_only = true;
@@ -287,7 +287,7 @@ TEST_CASE("count-only takes no memory", "[ledger]") {
 }
 
 TEST_CASE("Theorem 1: extra HBM grows as N² before stage 03 and as N from it on", "[ledger]") {
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     for (const Format dtype : {Format::fp32, Format::fp16}) {
       const auto extra = [&](Index N) {
         RandomProblem p;

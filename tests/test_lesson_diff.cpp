@@ -33,13 +33,14 @@ Lines lines_of(const std::filesystem::path& path) {
   return lines;
 }
 
-/// One source file of a lesson, "03_online_softmax/forward", and what stage.json says of it.
+/// One source file of a lesson, "03_online_softmax/forward", and what stage.json says of it. A base is the first on a new
+/// architecture, which is written anew.
 struct Lesson {
   const Stage& stage;
   std::string name;
   bool backward;
   ProgramFacts facts;
-  bool cuda = false;
+  bool cuda = false, is_base = false;
 
   std::filesystem::path file() const { return file_of(name); }
   std::filesystem::path file_of(const std::string& other) const {
@@ -48,34 +49,36 @@ struct Lesson {
   std::string title() const { return name + (cuda ? ".cu" : ".hpp"); }
 };
 
-ProgramFacts cuda_facts(const Stage& stage, const char* pass) {
-  std::ifstream file(kStages / stage.id / "stage.json");
-  const auto json = nlohmann::json::parse(file).at("cuda").at(pass);
-  return {json.value("extends", ""), json.at("sections"), json.at("budget"), ""};
+Lesson lesson_of(const Stage& stage, Side side, Direction direction) {
+  std::ifstream file(kStages / stage.folder() / "stage.json");
+  nlohmann::json json = nlohmann::json::parse(file);
+  if (!stage.letter().empty()) json = json.at("steps").at(std::string(stage.letter()));
+  if (side == Side::cuda) json = json.at("cuda");
+  json = json.at(std::string(name(direction)));
+  const bool is_base = json.value("base", false);
+  return {stage, stage.source(side, direction), direction == Direction::backward,
+          {json.value("extends", ""), json.at("sections"), is_base ? 0 : json.at("budget").get<int>(), ""},
+          side == Side::cuda, is_base};
 }
 
-std::vector<Lesson> lessons_of(bool cuda) {
+std::vector<Lesson> lessons_of(Side side) {
   std::vector<Lesson> all;
-  for (const Stage& stage : stages()) {
-    all.push_back(
-        {stage, stage.id + "/forward", false, cuda ? cuda_facts(stage, "forward") : stage.forward_facts, cuda});
-    if (!stage.has_backward()) continue;
-    all.push_back(
-        {stage, stage.id + "/backward", true, cuda ? cuda_facts(stage, "backward") : stage.backward_facts, cuda});
-  }
+  for (const Stage& stage : stages())
+    for (const Direction direction : {Direction::forward, Direction::backward})
+      if (stage.has(side, direction)) all.push_back(lesson_of(stage, side, direction));
   return all;
 }
 
 std::vector<Lesson> lessons() {
-  std::vector<Lesson> all = lessons_of(false);
-  for (const Lesson& lesson : lessons_of(true)) all.push_back(lesson);
+  std::vector<Lesson> all = lessons_of(Side::cpu);
+  for (const Lesson& lesson : lessons_of(Side::cuda)) all.push_back(lesson);
   return all;
 }
 
 std::vector<Lesson> extending() {
   std::vector<Lesson> all;
   for (const Lesson& lesson : lessons())
-    if (!lesson.facts.extends.empty()) all.push_back(lesson);
+    if (!lesson.facts.extends.empty() && !lesson.is_base) all.push_back(lesson);
   return all;
 }
 
@@ -150,9 +153,9 @@ std::string without_comments(const std::string& line) { return line.substr(0, li
 }  // namespace
 
 TEST_CASE("a program extends an earlier one of its direction", "[lesson]") {
-  for (const bool cuda : {false, true}) {
+  for (const Side side : {Side::cpu, Side::cuda}) {
     std::set<std::string> forward{""}, backward{""};
-    for (const Lesson& lesson : lessons_of(cuda)) {
+    for (const Lesson& lesson : lessons_of(side)) {
       std::set<std::string>& earlier = lesson.backward ? backward : forward;
       INFO(lesson.title() << " extends " << lesson.facts.extends);
       CHECK(earlier.contains(lesson.facts.extends));
@@ -214,8 +217,10 @@ TEST_CASE("banners are the vocabulary", "[lesson]") {
 }
 
 TEST_CASE("the two files of a pair have the same banners", "[lesson]") {
-  const std::vector<Lesson> cpu = lessons_of(false), cuda = lessons_of(true);
-  for (std::size_t n = 0; n < cpu.size(); ++n) {
+  const std::vector<Lesson> on_cpu = lessons_of(Side::cpu);
+  for (const Lesson& cuda : lessons_of(Side::cuda)) {
+    const auto cpu = std::ranges::find(on_cpu, cuda.name, &Lesson::name);
+    if (cpu == on_cpu.end()) continue;  // of kernels alone
     const auto banners_of = [](const Lesson& lesson) {
       Lines all;
       for (const std::string& line : lines_of(lesson.file()))
@@ -223,14 +228,14 @@ TEST_CASE("the two files of a pair have the same banners", "[lesson]") {
       return all;
     };
     // Where a pass has nothing but dropout under a banner, the kernel, which takes none, has not the banner.
-    Lines missing, here = banners_of(cuda[n]);
+    Lines missing, here = banners_of(cuda);
     std::size_t met = 0;
-    for (const std::string& word : banners_of(cpu[n]))
+    for (const std::string& word : banners_of(*cpu))
       met < here.size() && here[met] == word ? static_cast<void>(++met) : missing.push_back(word);
-    INFO(cuda[n].title());
+    INFO(cuda.title());
     CHECK(met == here.size());
-    CHECK(missing == (cpu[n].name == "01_materialized/forward" || cpu[n].name == "02_tiling/forward" ? Lines{"softmax"}
-                                                                                                     : Lines{}));
+    CHECK(missing == (cpu->name == "01_materialized/forward" || cpu->name == "02_tiling/forward" ? Lines{"softmax"}
+                                                                                                 : Lines{}));
   }
 }
 
@@ -261,16 +266,21 @@ TEST_CASE("lessons stand by themselves", "[lesson]") {
       CHECK(!std::regex_match(line, include));
       CHECK(!std::regex_search(without_comments(line), numbered));
     }
-    const std::string space = fmt::format("namespace flash::{}{} {{", lesson.cuda ? "cuda::" : "", lesson.stage.name());
+    std::string space = fmt::format("namespace flash::{}{}", lesson.cuda ? "cuda::" : "", lesson.stage.folder().substr(3));
+    if (const std::string letter(lesson.stage.letter()); !letter.empty() && !lesson.cuda) space += "::" + letter;
+    space += " {";
     CHECK(std::ranges::count(lines, space) == 1);
   }
 }
 
 TEST_CASE("a stage has its files, of lines that fit a screen", "[lesson]") {
-  for (const Stage& stage : stages()) {
+  for (const Lesson& lesson : lessons()) {
+    INFO(lesson.title());
+    CHECK(std::filesystem::exists(lesson.file()));
+  }
+  for (const Stage& stage : main_stages()) {
     const std::filesystem::path folder = kStages / stage.id;
-    CHECK(std::filesystem::exists(kRoot / "cuda" / stage.id / "forward.cu"));
-    for (const char* file : {"lesson.md", "stage.json", "forward.hpp"}) {
+    for (const char* file : {"lesson.md", "stage.json"}) {
       INFO(stage.id << " " << file);
       CHECK(std::filesystem::exists(folder / file));
     }

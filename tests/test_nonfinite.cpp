@@ -114,7 +114,7 @@ TEST_CASE("what nobody sees spoils nothing", "[nonfinite]") {
   with_zero.q[4 * 4] = with_zero.k[7 * 4] = with_zero.v[7 * 4] = with_zero.dout[4 * 4] = 0;
   RunConfig config;
   config.allow_nonfinite = true;
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     INFO(stage.id);
     config.backward = stage.has_backward();
     const Outputs out = run(stage, in, o, config).outputs;
@@ -138,7 +138,7 @@ TEST_CASE("fp16 scores beyond 65504 are refused where S is stored, and right els
       {fp16(-256, {300, 300.25, 301}), {1, -76800}},
   };
   for (const auto& [in, expected] : cases)
-    for (const Stage& stage : stages()) {
+    for (const Stage& stage : stages_on(Side::cpu)) {
       INFO(stage.id << ", O " << expected[0] << ", LSE " << expected[1]);
       RunConfig config;
       config.backward = stage.has_backward();
@@ -168,7 +168,7 @@ TEST_CASE("scores beyond fp32 are refused, both ways, and right in fp64", "[nonf
     Inputs in = one_row({sign * 1e20, sign * 2e20}, {1, 2});
     in.q = {1e20};
     round_inputs(in);
-    for (const Stage& stage : stages()) {
+    for (const Stage& stage : stages_on(Side::cpu)) {
       INFO(stage.id);
       in.dtype = Format::fp32;
       CHECK(not_refused_with("beyond what fp32 holds", stage, in, with_scale(1)) == "");

@@ -20,7 +20,7 @@ struct Tiled {
 
 std::vector<Tiled> tiled_programs() {
   std::vector<Tiled> all;
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     if (stage.forward.sram_bytes) all.push_back({stage, false});
     if (stage.backward.sram_bytes) all.push_back({stage, true});
   }

@@ -20,8 +20,9 @@ namespace {
 
 // ---- random problems
 
-const std::vector<std::string> kSchedules{"materialized", "materialized_backward", "tiled",       "algorithm_1",
-                                          "lse_forward",  "lse_backward",          "algorithm_4", "capped_br"};
+const std::vector<std::string> kSchedules{"materialized", "materialized_backward", "tiled",
+                                          "algorithm_1",  "lse_forward",           "lse_backward",
+                                          "algorithm_4",  "fa2_forward",           "fa2_backward"};
 
 struct Case {
   Shape s;
@@ -47,6 +48,18 @@ bool visits(const Case& c, Index ti, Index tj) {
     for (Index j = tj * c.Bc; j < std::min(c.s.Nk, (tj + 1) * c.Bc); ++j) {
       if (sees(c, i, j)) return true;
     }
+  }
+  return false;
+}
+
+/// Some row block, or in a backward pass some column block, has no visited tile.
+bool sees_nothing(const Case& c, const std::string& schedule) {
+  const bool columns = schedule.ends_with("backward");
+  for (Index outer = 0; outer < (columns ? c.Tc() : c.Tr()); ++outer) {
+    bool any = false;
+    for (Index inner = 0; inner < (columns ? c.Tr() : c.Tc()); ++inner)
+      any = any || (columns ? visits(c, inner, outer) : visits(c, outer, inner));
+    if (!any) return true;
   }
   return false;
 }
@@ -77,6 +90,8 @@ Case random_case(Random& random, const std::string& schedule) {
   c.options.has_mask = random.once_in(3), c.options.has_alibi = random.once_in(3),
   c.options.softcap = random.once_in(3);
   c.options.first_touch = schedule == "algorithm_1" && random.once_in(2);
+  if (schedule.starts_with("fa2") && random.once_in(2)) c.options.splits = random(2, 9);
+  c.options.deterministic = schedule.starts_with("fa2") && random.once_in(2);
   if (!whole && random.once_in(3)) {
     const Index density = random(0, 3);
     for (Index t = 0; t < c.Tr() * c.Tc(); ++t) c.block_mask.push_back(random(1, 4) <= density);
@@ -227,17 +242,58 @@ void walk_backward(const Case& c, Hbm& hbm, const std::vector<std::string>& stat
   }
 }
 
+/// FA2's forward pass, one query head: a worker a row block and, with several splits, a share of its keys.
 void walk_q_outside(const Case& c, Hbm& hbm) {
   const Shape& s = c.s;
-  if (c.options.has_alibi) hbm.read("slopes", 1, 1);
-  for (const auto& [i, rows] : tiles(s.Nq, c.Br)) {
-    hbm.read("Q", rows, s.d);
-    for (const auto& [j, cols] : tiles(s.Nk, c.Bc)) {
-      if (!visits(c, i, j)) continue;
-      hbm.read("K", cols, s.d), hbm.read("V", cols, s.dv);
-      if (c.options.has_mask) hbm.read("mask", rows, cols);
+  const Index per = (c.Tc() + c.options.splits - 1) / c.options.splits;
+  const bool split = c.Tc() > per;
+  for (Index from = 0; from == 0 || from < c.Tc(); from += per) {
+    for (const auto& [i, rows] : tiles(s.Nq, c.Br)) {
+      if (c.options.has_alibi) hbm.read("slopes", 1, 1);
+      bool any = false;
+      for (const auto& [j, cols] : tiles(s.Nk, c.Bc)) {
+        if (j < from || j >= from + per || !visits(c, i, j)) continue;
+        if (!any) hbm.read("Q", rows, s.d);
+        any = true;
+        hbm.read("K", cols, s.d), hbm.read("V", cols, s.dv);
+        if (c.options.has_mask) hbm.read("mask", rows, cols);
+      }
+      hbm.write(split ? "partial_O" : "O", rows, s.dv), hbm.write(split ? "partial_LSE" : "LSE", rows, 1);
     }
-    hbm.write("O", rows, s.dv), hbm.write("LSE", rows, 1);
+    if (per == 0) break;
+  }
+  for (Index from = 0; split && from < c.Tc(); from += per)
+    hbm.read("partial_O", s.Nq, s.dv), hbm.read("partial_LSE", s.Nq, 1);
+  if (split) hbm.write("O", s.Nq, s.dv), hbm.write("LSE", s.Nq, 1);
+}
+
+/// FA2's backward pass, all of it: passes before and after by query head, the main one by column block and KV head.
+void walk_by_column_blocks(const Case& c, Hbm& hbm) {
+  const Shape& s = c.s;
+  const std::string acc = is_16_bit(c.dtype) ? "dQ_acc" : "dQ";
+  for (Index head = 0; head < s.batch * s.heads; ++head) {
+    hbm.read("dO", s.Nq, s.dv), hbm.read("O", s.Nq, s.dv), hbm.write("D", s.Nq, 1);
+    hbm.write(acc, s.Nq, s.d);
+    if (c.options.deterministic) hbm.write("turn", c.Tr(), 1);
+    hbm.read(acc, s.Nq, s.d), hbm.write("dQ", s.Nq, s.d);
+  }
+  for (Index kv = 0; kv < s.batch * s.kv_heads; ++kv) {
+    for (const auto& [j, cols] : tiles(s.Nk, c.Bc)) {
+      bool any = false;
+      for (Index head = 0; head < s.heads / s.kv_heads; ++head) {
+        if (c.options.has_alibi) hbm.read("slopes", 1, 1);
+        for (const auto& [i, rows] : tiles(s.Nq, c.Br)) {
+          if (!visits(c, i, j)) continue;
+          any = true;
+          hbm.read("Q", rows, s.d), hbm.read("dO", rows, s.dv), hbm.read("LSE", rows, 1), hbm.read("D", rows, 1);
+          if (c.options.has_mask) hbm.read("mask", rows, cols);
+          if (c.options.deterministic) hbm.read("turn", 1, 1), hbm.write("turn", 1, 1);
+          hbm.rmw(acc, rows, s.d);
+        }
+      }
+      if (any) hbm.read("K", cols, s.d), hbm.read("V", cols, s.dv);
+      hbm.write("dK", cols, s.d), hbm.write("dV", cols, s.dv);
+    }
   }
 }
 
@@ -248,6 +304,7 @@ Traffic walk(const std::string& schedule, const Case& c) {
   for (Index kv = 0; zeroes && kv < c.s.batch * c.s.kv_heads; ++kv) {
     hbm.write("dK", c.s.Nk, c.s.d), hbm.write("dV", c.s.Nk, c.s.dv);
   }
+  if (schedule == "fa2_backward") walk_by_column_blocks(c, hbm);
   for (Index worker = 0; worker < c.s.batch * c.s.heads; ++worker) {
     if (schedule == "materialized") walk_materialized(c, hbm);
     if (schedule == "materialized_backward") walk_materialized_backward(c, hbm);
@@ -256,7 +313,7 @@ Traffic walk(const std::string& schedule, const Case& c) {
     if (schedule == "lse_forward") walk_forward(c, hbm, {"LSE"});
     if (schedule == "lse_backward") walk_backward(c, hbm, {"LSE"});
     if (schedule == "algorithm_4") walk_backward(c, hbm, {"l", "m"});
-    if (schedule == "capped_br") walk_q_outside(c, hbm);
+    if (schedule == "fa2_forward") walk_q_outside(c, hbm);
   }
   return hbm.traffic;
 }
@@ -269,7 +326,7 @@ class Formula {
  public:
   Formula(const std::string& text, std::map<std::string, Index> symbols)
       : text_(text.substr(0, text.find(';'))), symbols_(std::move(symbols)) {
-    for (const std::string name : {"R", "K̂", "A", "U"}) {
+    for (const std::string name : {"R", "K̂", "A", "U", "C", "τ", "Se"}) {
       const std::size_t at = text.find(" " + name + " = ", text_.size());
       if (at != std::string::npos) symbols_[name] = std::stoll(text.substr(at + name.size() + 4));
     }
@@ -322,7 +379,7 @@ class Formula {
       at_ += used;
       return true;
     }
-    for (const std::string name : {"Nq", "Nk", "N", "dv", "d", "Tc", "Tr", "R", "K̂", "A", "U"}) {
+    for (const std::string name : {"Nq", "Nk", "N", "dv", "d", "Tc", "Tr", "R", "K̂", "A", "U", "C", "τ", "Se"}) {
       if (!take(name)) continue;
       v = symbols_.at(name);
       return true;
@@ -370,6 +427,9 @@ TEST_CASE("closed forms equal the walked counts tensor by tensor", "[theory][io_
     seen["gqa"] += c.s.heads != c.s.kv_heads;
     seen["16 bit"] += is_16_bit(c.dtype);
     seen["square"] += c.s.Nq == c.s.Nk && c.s.d == c.s.dv;
+    if (schedule == "fa2_forward") seen["splits"] += form->traffic.write.contains("partial_O");
+    if (schedule == "fa2_backward") seen["deterministic"] += form->traffic.write.contains("turn");
+    if (schedule.starts_with("fa2")) seen["block that sees nothing"] += sees_nothing(c, schedule);
     if (schedule == "algorithm_1") seen["first touch"] += c.options.first_touch;
     if (!schedule.starts_with("materialized")) seen["block mask"] += !c.block_mask.empty();
   }
@@ -407,7 +467,14 @@ TEST_CASE("closed forms read as the theory writes them", "[theory]") {
   CHECK(text("lse_forward", square) == "3Nd + N + Tc·N(3d+2)");
   CHECK(text("lse_backward", square) == "7Nd + Tc·N(5d+1)");
   CHECK(text("algorithm_4", square) == "7Nd + Tc·N(5d+2)");
-  CHECK(text("capped_br", square) == "2Nd + N + 2Tr·Nd");
+  CHECK(text("fa2_forward", square) == "2Nd + N + 2Tr·Nd");
+  CHECK(text("fa2_backward", square) == "9Nd + N + Tc·N(4d+2)");
+  CHECK(text("fa2_backward", {2, 6, 3, 64, 64, 8, 8}) == "12 × [5Nd + N + Tc·N(4d+2)] + 6 × [4Nd]");
+  ClosedFormOptions split, turns;
+  split.splits = 3;  // of 4 column tiles: two splits get them all
+  turns.deterministic = true;
+  CHECK(text("fa2_forward", square, split) == "Se·Nd + (2Se+1)N(d+1) + 2Tr·Nd; Se = 2 splits with keys");
+  CHECK(text("fa2_backward", square, turns) == "9Nd + N + Tc·N(4d+2) + Tr + 2Tr·Tc");
   ClosedFormOptions causal;
   causal.causal = true;
   CHECK(text("algorithm_1", square, causal) ==
@@ -435,6 +502,15 @@ TEST_CASE("closed forms refuse what they do not describe", "[theory]") {
   CHECK_FALSE(closed_form("no such schedule", s, Format::fp32, {}, 4, 4).has_value());
   CHECK_FALSE(closed_form("materialized", s, Format::fp32, blocks, 4, 4).has_value());
   CHECK_FALSE(closed_form("lse_forward", s, Format::fp32, first, 4, 4).has_value());
+  CHECK_FALSE(closed_form("fa2_forward", s, Format::fp32, first, 4, 4).has_value());
+  ClosedFormOptions split, turns;
+  split.splits = 2, turns.deterministic = true;
+  CHECK_FALSE(closed_form("lse_forward", s, Format::fp32, split, 4, 4).has_value());
+  CHECK_FALSE(closed_form("lse_backward", s, Format::fp32, turns, 4, 4).has_value());
+  CHECK(closed_form("fa2_backward", s, Format::fp32, split, 4, 4).has_value());
+  CHECK(closed_form("fa2_forward", s, Format::fp32, turns, 4, 4).has_value());
+  split.splits = 0;
+  CHECK_THROWS_AS(closed_form("fa2_forward", s, Format::fp32, split, 4, 4), std::invalid_argument);
   CHECK(closed_form("algorithm_1", s, Format::fp32, blocks, 4, 4).has_value());
   CHECK_THROWS_AS(closed_form("algorithm_1", s, Format::fp32, blocks, 2, 4), std::invalid_argument);
   CHECK_THROWS_AS(closed_form("tiled", s, Format::fp32, {}, 0, 4), std::invalid_argument);
@@ -450,6 +526,11 @@ TEST_CASE("bytes weigh each tensor by its format", "[theory]") {
   CHECK(element_bytes("LSE", Format::fp64) == 8);
   CHECK(element_bytes("dQ_acc", Format::bf16) == 4);
   CHECK(element_bytes("dP", Format::bf16) == 2);
+  for (const char* wide : {"D", "partial_O", "partial_LSE"}) {
+    CHECK(element_bytes(wide, Format::bf16) == 4);
+    CHECK(element_bytes(wide, Format::fp64) == 8);
+  }
+  CHECK(element_bytes("turn", Format::fp64) == 4);
 }
 
 TEST_CASE("the paper's blocks", "[theory]") {
@@ -466,6 +547,6 @@ TEST_CASE("the counting nests equal their closed forms", "[theory]") {
     const auto [Br, Bc] = paper_blocks(M, d);
     const Shape s{1, 1, 1, N, N, d, d};
     CHECK(walk_algorithm_4(N, d, M) == closed_form("algorithm_4", s, Format::fp32, {}, Br, Bc)->traffic.elements());
-    CHECK(walk_capped_br(N, d, M) == closed_form("capped_br", s, Format::fp32, {}, Br, Bc)->traffic.elements());
+    CHECK(walk_capped_br(N, d, M) == closed_form("fa2_forward", s, Format::fp32, {}, Br, Bc)->traffic.elements());
   }
 }

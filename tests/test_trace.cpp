@@ -62,7 +62,7 @@ std::vector<double> told(const Json& document, const char* name) {
 /// Stage 03's kernel on one head.
 Json recorded_kernel(gpu::Counts& counts) {
   const Inputs inputs = draw_inputs({1, 1, 1, 70, 150, 64, 64}, Format::fp16, 1);
-  const cuda::Module* kernel = cuda::find_module(cuda::Backend::vgpu, "03_online_softmax", "forward");
+  const cuda::Module* kernel = cuda::find_module(cuda::Backend::vgpu, "03_online_softmax/forward");
   cuda::VirtualDevice device({.timeline = true, .accesses = true}, std::size_t{1} << 30);
   const cuda::OnDevice memory(device, inputs, {}, cuda::tensors_of({kernel}, false));
   std::vector<trace::DeviceTensor> tensors;
@@ -88,7 +88,7 @@ TEST_CASE("numbers that JSON has none for are words, and fp32 is as short as can
 }
 
 TEST_CASE("steps of a stage cost what its ledger says", "[trace]") {
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     RandomProblem p = grouped_problem(stage, Format::fp32);
     RunResult result;
     const Json document = recorded(stage, p, result);

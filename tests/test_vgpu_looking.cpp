@@ -18,7 +18,7 @@ namespace {
 /// Stage 03's kernel on one head of N queries and keys, stopped where the test wants it.
 struct Stopped {
   Inputs inputs;
-  const cuda::Module* kernel = cuda::find_module(cuda::Backend::vgpu, "03_online_softmax", "forward");
+  const cuda::Module* kernel = cuda::find_module(cuda::Backend::vgpu, "03_online_softmax/forward");
   cuda::VirtualDevice device{gpu::Config{}, std::size_t{1} << 30};
   cuda::OnDevice tensors;
   gpu::Machine& machine = device.machine();

@@ -10,7 +10,7 @@ namespace {
 /// What the virtual GPU reports of right kernels.
 std::string noise(const KernelProblem& p, std::uint64_t seed, gpu::Completion completion) {
   std::string all;
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cuda)) {
     gpu::Config config;
     config.seed = seed;
     config.completion = completion;

@@ -16,12 +16,12 @@
 namespace flash::cuda {
 namespace {
 
-const Module* require_module(const Stage& stage, Backend backend, const char* direction) {
-  if (const Module* module = find_module(backend, stage.id, direction)) return module;
+const Module* require_module(const Stage& stage, Backend backend, Direction direction) {
+  if (const Module* module = find_module(backend, stage.source(Side::cuda, direction))) return module;
   if (backend == Backend::vgpu && !has_kernels(backend))
     throw Refused(fmt::format("a run on the virtual GPU was asked for, but {}; take --on cpu", why_no_virtual_gpu()));
   throw Refused(fmt::format("the {} kernels of stage {} were asked for, but this build has none; take --on cpu",
-                            direction, stage.id));
+                            name(direction), stage.id));
 }
 
 /// What the virtual GPU counted, in elements of each tensor.
@@ -94,11 +94,11 @@ RunResult run_finite(const Kernels& k, const Inputs& in, const Options& o) {
 }  // namespace
 
 Kernels find_kernels(const Stage& stage, Backend backend, bool backward) {
-  require_direction(stage, backward);
+  require_programs(stage, Side::cuda, backward);
   Kernels k;
   k.stage = &stage;
-  k.forward = require_module(stage, backend, "forward");
-  if (backward) k.backward = require_module(stage, backend, "backward");
+  k.forward = require_module(stage, backend, Direction::forward);
+  if (backward) k.backward = require_module(stage, backend, Direction::backward);
   return k;
 }
 

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -52,10 +53,12 @@ bool has_kernels(Backend backend) {
   return fs::exists(folder() / name(backend), ignored);
 }
 
-const Module* find_module(Backend backend, std::string_view stage, std::string_view direction) {
-  const fs::path file = fs::path(name(backend)) / fmt::format("{}_{}.so", stage, direction);
+const Module* find_module(Backend backend, std::string_view source) {
+  std::string object(source);
+  std::ranges::replace(object, '/', '_');
+  const fs::path file = fs::path(name(backend)) / (object + ".so");
   const auto* module = static_cast<const Module*>(find_symbol(file, "flash_module"));
-  if (module && module->name != fmt::format("{}/{}", stage, direction))
+  if (module && module->name != source)
     throw Refused(fmt::format("kernels/{} was asked for, but it holds the kernels of {}; build again", file.string(),
                               module->name));
   return module;

@@ -1,5 +1,5 @@
 // The kernels of this build: shared objects in the folder `kernels` beside the program or above it, one for each kernel
-// file and compiler, kernels/{vgpu,gpu}/NN_name_{forward,backward}.so. FLASH_KERNELS in the environment names another
+// file and compiler, kernels/{vgpu,gpu}/NN_name_program.so. FLASH_KERNELS in the environment names another
 // folder.
 #pragma once
 
@@ -20,9 +20,9 @@ std::string why_no_virtual_gpu();
 /// Has this build kernels for the backend?
 bool has_kernels(Backend backend);
 
-/// The kernels of one program of a stage, "forward" or "backward"; null where this build has none.
+/// The kernels of one file, "03_online_softmax/forward"; null where this build has none.
 /// @throws Refused where the shared object is there and can't be used.
-const Module* find_module(Backend backend, std::string_view stage, std::string_view direction);
+const Module* find_module(Backend backend, std::string_view source);
 
 /// CUDA, from kernels/gpu/device.so; null in a build without it. @throws Refused likewise.
 const Cuda* find_cuda();

@@ -16,7 +16,6 @@
 namespace {
 
 using namespace flash;
-using app::Direction;
 using app::StatedProblem;
 using app::Step;
 using trace::Curve;

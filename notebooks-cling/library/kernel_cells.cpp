@@ -70,12 +70,8 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-struct Program {
-  std::string stage, direction;
-};
-
-/// "03/forward" of 03_online_softmax. @throws Refused.
-Program program_named(const std::string& kernel) {
+/// "03/forward" is 03_online_softmax/forward. @throws Refused.
+std::string source_named(const std::string& kernel) {
   const std::size_t slash = kernel.find('/');
   if (slash == std::string::npos)
     throw Refused(
@@ -83,23 +79,22 @@ Program program_named(const std::string& kernel) {
                     "take a stage's kernel: \"03/forward\"",
                     kernel));
   const Stage& stage = app::stage_named(kernel.substr(0, slash));
-  const std::string direction = kernel.substr(slash + 1);
+  const std::string program = kernel.substr(slash + 1);
   std::vector<std::string> there;
-  const fs::path folder = fs::path(FLASH_SOURCE_DIR "/cuda") / stage.id;
+  const fs::path folder = fs::path(FLASH_SOURCE_DIR "/cuda") / stage.folder();
   std::error_code ignored;
   for (const auto& file : fs::directory_iterator(folder, ignored))
     if (file.path().extension() == ".cu")
       there.push_back(fmt::format("{}/{}", stage.number(), file.path().stem().string()));
   std::ranges::sort(there);
-  if (!fs::exists(folder / (direction + ".cu")))
+  if (!fs::exists(folder / (program + ".cu")))
     throw Refused(fmt::format("kernel \"{}\" was asked for, but stage {} has {}; take one of them", kernel, stage.id,
                               fmt::join(there, ", ")));
-  return {stage.id, direction};
+  return fmt::format("{}/{}", stage.folder(), program);
 }
 
 std::string file_of(const std::string& kernel) {
-  const Program p = program_named(kernel);
-  return fmt::format("cuda/{}/{}.cu", p.stage, p.direction);
+  return "cuda/" + source_named(kernel) + ".cu";
 }
 
 /// One edit: what stands in the file, and what comes in its place.
@@ -216,12 +211,11 @@ std::string cell_of_kernel(const std::string& kernel, const std::string& name) {
 
 const cuda::Module& kernel_named(const std::string& name) {
   if (const auto found = compiled().find(name); found != compiled().end()) return *found->second;
-  const Program p = program_named(name);
-  const cuda::Module* module = cuda::find_module(cuda::Backend::vgpu, p.stage, p.direction);
+  const std::string source = source_named(name);
+  const cuda::Module* module = cuda::find_module(cuda::Backend::vgpu, source);
   if (!module)
     throw Refused(
-        fmt::format("the kernel {}/{} was asked for, but this build has none; take another stage or direction", p.stage,
-                    p.direction));
+        fmt::format("the kernel {} was asked for, but this build has none; take another stage or direction", source));
   return *module;
 }
 

@@ -49,7 +49,7 @@ std::string_view stage_of(const cuda::Module& module) {
   return name.substr(0, name.find('/'));
 }
 
-bool is_backward(const cuda::Module& module) { return std::string_view(module.name).ends_with("/backward"); }
+bool is_backward(const cuda::Module& module) { return std::string_view(module.name).ends_with("backward"); }
 
 constexpr int most_warps = 32;  ///< of a CTA, on any GPU
 

@@ -46,8 +46,8 @@ Traffic operator+(Traffic a, const Traffic& b) {
 
 Index element_bytes(std::string_view tensor, Format dtype) {
   if (tensor == "mask") return 1;
-  if (tensor == "slopes") return 4;
-  for (const std::string_view kept_wide : {"l", "m", "LSE", "O_acc", "dQ_acc"}) {
+  if (tensor == "slopes" || tensor == "turn") return 4;
+  for (const std::string_view kept_wide : {"l", "m", "LSE", "D", "O_acc", "dQ_acc", "partial_O", "partial_LSE"}) {
     if (tensor == kept_wide) return bytes_per_element(accumulator(dtype));
   }
   return bytes_per_element(dtype);
@@ -86,34 +86,73 @@ Span keys_seen(const Shape& s, const Reach& r, Index i0, Index i1) {
   return {std::max<Index>(0, i0 + shift - r.left), std::min(s.Nk, i1 + shift + r.right)};
 }
 
-/// Sums over visited tiles.
-struct Visited {
-  Index R = 0;     ///< Σ rows: query rows that the column blocks touch
-  Index K = 0;     ///< Σ cols, K̂ of the texts: keys that the row blocks load
-  Index A = 0;     ///< Σ rows·cols
-  Index rows = 0;  ///< query rows of row blocks with any visited tile
+/// Queries that see any of the keys [j0, j1).
+Span queries_seeing(const Shape& s, const Reach& r, Index j0, Index j1) {
+  const Index shift = s.Nk - s.Nq;
+  return {std::max<Index>(0, j0 - shift - r.right), std::min(s.Nq, j1 - shift + r.left)};
+}
+
+/// How a row's Tc column tiles are shared out.
+struct Splits {
+  Index per = 1;    ///< column tiles of one split
+  Index count = 1;  ///< splits that get any
 };
 
-Visited visited(const Shape& s, const ClosedFormOptions& options, Index Br, Index Bc) {
+Splits shared_out(Index Tc, Index splits) {
+  const Index per = std::max<Index>(1, ceil_div(Tc, splits));
+  return {per, std::max<Index>(1, ceil_div(Tc, per))};
+}
+
+/// Sums over visited tiles.
+struct Visited {
+  Index R = 0;      ///< Σ rows: query rows that the column blocks touch
+  Index K = 0;      ///< Σ cols, K̂ of the texts: keys that the row blocks load
+  Index A = 0;      ///< Σ rows·cols
+  Index tiles = 0;  ///< Σ 1
+  Index U = 0;      ///< query rows of row blocks with any visited tile; each split has row blocks of its own
+  Index C = 0;      ///< keys of column blocks with any visited tile
+};
+
+/// Keys of the column blocks that any query sees.
+Index seen_keys(const Shape& s, const ClosedFormOptions& options, const Reach& r, Index Br, Index Bc) {
+  const Index Tc = ceil_div(s.Nk, Bc);
+  Index keys = 0;
+  for (Index j = 0; j < Tc; ++j) {
+    const Index j0 = j * Bc, j1 = std::min(s.Nk, j0 + Bc);
+    const Span queries = queries_seeing(s, r, j0, j1);
+    bool seen = queries.size() > 0 && options.block_mask.empty();
+    for (Index i = queries.begin / Br; !options.block_mask.empty() && i * Br < queries.end; ++i)
+      seen = seen || options.block_mask[static_cast<std::size_t>(i * Tc + j)] != 0;
+    if (seen) keys += j1 - j0;
+  }
+  return keys;
+}
+
+Visited visited(const Shape& s, const ClosedFormOptions& options, const Splits& splits, Index Br, Index Bc) {
   const Reach r = reach(s, options);
   const Index Tr = ceil_div(s.Nq, Br), Tc = ceil_div(s.Nk, Bc);
   Visited sum;
+  sum.C = seen_keys(s, options, r, Br, Bc);
   for (Index i = 0; i < Tr; ++i) {
     const Index i0 = i * Br, i1 = std::min(s.Nq, i0 + Br);
     const Span keys = keys_seen(s, r, i0, i1);
     if (keys.size() == 0) continue;
     // The tiles of an interval are consecutive: from ⌊begin/Bc⌋ up to ⌈end/Bc⌉.
     const Span tiles{keys.begin / Bc, ceil_div(keys.end, Bc)};
-    Index count = tiles.size(), cols = std::min(s.Nk, tiles.end * Bc) - tiles.begin * Bc;
-    for (Index j = tiles.begin; !options.block_mask.empty() && j < tiles.end; ++j) {
-      if (options.block_mask[static_cast<std::size_t>(i * Tc + j)] != 0) continue;
-      count -= 1;
-      cols -= std::min(s.Nk, (j + 1) * Bc) - j * Bc;
+    for (Index split = tiles.begin / splits.per; split * splits.per < tiles.end; ++split) {
+      const Span part{std::max(tiles.begin, split * splits.per), std::min(tiles.end, (split + 1) * splits.per)};
+      Index count = part.size(), cols = std::min(s.Nk, part.end * Bc) - part.begin * Bc;
+      for (Index j = part.begin; !options.block_mask.empty() && j < part.end; ++j) {
+        if (options.block_mask[static_cast<std::size_t>(i * Tc + j)] != 0) continue;
+        count -= 1;
+        cols -= std::min(s.Nk, (j + 1) * Bc) - j * Bc;
+      }
+      sum.tiles += count;
+      sum.R += count * (i1 - i0);
+      sum.K += cols;
+      sum.A += cols * (i1 - i0);
+      if (count > 0) sum.U += i1 - i0;
     }
-    sum.R += count * (i1 - i0);
-    sum.K += cols;
-    sum.A += cols * (i1 - i0);
-    if (count > 0) sum.rows += i1 - i0;
   }
   return sum;
 }
@@ -147,6 +186,8 @@ struct Form {
   const ClosedFormOptions& options;
   bool skips;  ///< tiles may be left out, so that sums over visited tiles take the place of products
   Visited v;
+  Index Tr, Tc;            ///< 0 where a schedule has no tiles
+  Splits splits;           ///< one, but in fa2_forward
   bool wide_accumulators;  ///< 16-bit runs keep O and dQ between visits in fp32, as O_acc and dQ_acc
   Traffic traffic{};
   std::string per_head{}, per_kv_head{};
@@ -163,14 +204,21 @@ struct Form {
   /// The formula per query head: of N and d where they suffice, else of all sizes.
   void says(const std::string& of_N_and_d, const std::string& of_all) { per_head = square() ? of_N_and_d : of_all; }
 
-  void mask_and_slopes(Index mask_elements) {
+  /// One pass of every KV head.
+  void kv_pass(const Elements& reads, const Elements& writes) {
+    for (const auto& [tensor, n] : reads) add(traffic.read, tensor, n * s.batch * s.kv_heads);
+    for (const auto& [tensor, n] : writes) add(traffic.write, tensor, n * s.batch * s.kv_heads);
+  }
+
+  /// A mask's tile is loaded with each visited tile, the slope by each of a query head's `workers`.
+  void mask_and_slopes(Index mask_elements, Index workers = 1, const std::string& workers_text = "1") {
     if (options.has_mask) {
       pass({{"mask", mask_elements}}, {});
       per_head += skips ? " + A" : square() ? " + N²" : " + NqNk";
     }
     if (options.has_alibi) {
-      pass({{"slopes", 1}}, {});
-      per_head += " + 1";
+      pass({{"slopes", workers}}, {});
+      per_head += " + " + workers_text;
     }
   }
 
@@ -235,7 +283,7 @@ void tiled(Form& f) {
 /// Algorithm 1's loops with `statistics` (l and m, or LSE) in HBM.
 void kv_outside(Form& f, const std::vector<std::string>& statistics) {
   const auto& [batch, heads, kv_heads, Nq, Nk, d, dv] = f.s;
-  const Index created = f.options.first_touch ? f.v.rows : 0;  // rows whose first visit reads no O, l, m
+  const Index created = f.options.first_touch ? f.v.U : 0;  // rows whose first visit reads no O, l, m
   f.pass({{"K", Nk * d}, {"V", Nk * dv}, {"Q", f.v.R * d}}, {});
   f.running("O", (f.v.R - created) * dv, (Nq - created + f.v.R) * dv, Nq * dv);
   for (const std::string& tensor : statistics) {
@@ -265,11 +313,46 @@ void backward_kv_outside(Form& f, const std::vector<std::string>& statistics) {
   f.mask_and_slopes(f.v.A);
 }
 
+/// FA2's forward loops: Q outside. With several splits each leaves O and LSE of its keys, and a last pass merges them.
 void q_outside(Form& f) {
   const auto& [batch, heads, kv_heads, Nq, Nk, d, dv] = f.s;
-  f.pass({{"Q", Nq * d}, {"K", f.v.K * d}, {"V", f.v.K * dv}}, {{"O", Nq * dv}, {"LSE", Nq}});
-  f.says("2Nd + N + 2Tr·Nd", f.skips ? "Nq(d+dv+1) + K̂(d+dv)" : "Nq(d+dv+1) + Tr·Nk(d+dv)");
-  f.mask_and_slopes(f.v.A);
+  const Index Se = f.splits.count;
+  f.pass({{"Q", f.v.U * d}, {"K", f.v.K * d}, {"V", f.v.K * dv}}, {{"O", Nq * dv}, {"LSE", Nq}});
+  if (Se == 1) {
+    f.says("2Nd + N + 2Tr·Nd", f.skips ? "U·d + Nq(dv+1) + K̂(d+dv)" : "Nq(d+dv+1) + Tr·Nk(d+dv)");
+  } else {
+    const Index parts_O = Se * Nq * dv, parts_LSE = Se * Nq;
+    f.pass({{"partial_O", parts_O}, {"partial_LSE", parts_LSE}}, {{"partial_O", parts_O}, {"partial_LSE", parts_LSE}});
+    f.says("Se·Nd + (2Se+1)N(d+1) + 2Tr·Nd",
+           f.skips ? "U·d + (2Se+1)Nq(dv+1) + K̂(d+dv)" : "Se·Nq·d + (2Se+1)Nq(dv+1) + Tr·Nk(d+dv)");
+  }
+  f.mask_and_slopes(f.v.A, Se * f.Tr, Se == 1 ? "Tr" : "Se·Tr");
+}
+
+/// FA2's backward loops: one worker has a column block of a KV head, dQ grows by atomic additions, D is made before.
+void backward_by_column_blocks(Form& f) {
+  const auto& [batch, heads, kv_heads, Nq, Nk, d, dv] = f.s;
+  const std::string dQ_acc = f.wide_accumulators ? "dQ_acc" : "dQ";
+  f.pass({{"dO", Nq * dv}, {"O", Nq * dv}}, {{"D", Nq}});  // D = rowsum(dO∘O)
+  f.pass({}, {{dQ_acc, Nq * d}});                          // dQ = 0
+  f.kv_pass({{"K", f.v.C * d}, {"V", f.v.C * dv}}, {{"dK", Nk * d}, {"dV", Nk * dv}});
+  f.pass({{"Q", f.v.R * d}, {"dO", f.v.R * dv}, {"LSE", f.v.R}, {"D", f.v.R}}, {});
+  add(f.traffic.rmw, dQ_acc, f.v.R * d * batch * heads);
+  f.pass({{dQ_acc, Nq * d}}, {{"dQ", Nq * d}});  // from the accumulator's format to dQ's
+  const std::string rows =
+      f.square() ? "N + Tc·N(4d+2)" : fmt::format("Nq(3d+2dv+1) + {}(3d+dv+2)", f.skips ? "R" : "Tc·Nq");
+  const std::string keys = f.skips ? "(C+Nk)(d+dv)" : "2Nk(d+dv)";
+  if (f.shares_kv()) {
+    f.says("5Nd + " + rows, rows);
+    f.per_kv_head = f.square() ? "4Nd" : keys;
+  } else {
+    f.says("9Nd + " + rows, rows + " + " + keys);
+  }
+  if (f.options.deterministic) {  // whose turn it is to add to a row block: zeroed, then waited for and passed on
+    f.pass({{"turn", f.v.tiles}}, {{"turn", f.Tr + f.v.tiles}});
+    f.per_head += f.skips ? " + Tr + 2τ" : " + Tr + 2Tr·Tc";
+  }
+  f.mask_and_slopes(f.v.A, f.Tc, "Tc");
 }
 
 /// The whole formula, with the values of the sums that a mask leaves.
@@ -280,16 +363,21 @@ std::string text(const Form& f) {
   const std::tuple<const char*, Index, const char*> sums[] = {{"R", f.v.R, "query rows of the visited tiles"},
                                                               {"K̂", f.v.K, "keys of the visited tiles"},
                                                               {"A", f.v.A, "elements of the visited tiles"},
-                                                              {"U", f.v.rows, "query rows with a visited tile"}};
+                                                              {"U", f.v.U, "query rows with a visited tile"},
+                                                              {"C", f.v.C, "keys of the column blocks that are seen"},
+                                                              {"τ", f.v.tiles, "visited tiles"},
+                                                              {"Se", f.splits.count, "splits with keys"}};
   std::string values;
   for (const auto& [symbol, value, meaning] : sums) {
-    if (f.per_head.find(symbol) == std::string::npos) continue;
+    if (whole.find(symbol) == std::string::npos) continue;
     values += fmt::format("{}{} = {} {}", values.empty() ? "; " : ", ", symbol, value, meaning);
   }
   return whole + values;
 }
 
 void check_tiles(const Shape& s, const ClosedFormOptions& options, Index Br, Index Bc) {
+  if (options.splits < 1)
+    throw std::invalid_argument(fmt::format("{} splits share out no keys: use 1 or more", options.splits));
   if (Br < 1 || Bc < 1) throw std::invalid_argument(fmt::format("tiles of {}×{} are no tiles: use 1 or more", Br, Bc));
   const Index tiles = ceil_div(s.Nq, Br) * ceil_div(s.Nk, Bc);
   if (!options.block_mask.empty() && std::cmp_not_equal(options.block_mask.size(), tiles)) {
@@ -303,13 +391,20 @@ void check_tiles(const Shape& s, const ClosedFormOptions& options, Index Br, Ind
 std::optional<ClosedForm> closed_form(std::string_view schedule, const Shape& shape, Format dtype,
                                       const ClosedFormOptions& options, Index Br, Index Bc) {
   const bool whole = schedule == "materialized" || schedule == "materialized_backward";
+  const bool fa2 = schedule == "fa2_forward" || schedule == "fa2_backward";  // each leaves the other's option alone
   if (options.first_touch && schedule != "algorithm_1") return std::nullopt;
+  if ((options.splits != 1 || options.deterministic) && !fa2) return std::nullopt;
   if (whole && !options.block_mask.empty()) return std::nullopt;
   if (!whole) check_tiles(shape, options, Br, Bc);
 
   const bool skips = !whole && (options.causal || options.window.left >= 0 || options.window.right >= 0 ||
-                                !options.block_mask.empty());
-  Form form{shape, options, skips, whole ? Visited{} : visited(shape, options, Br, Bc), is_16_bit(dtype)};
+                                !options.block_mask.empty() || shape.Nq == 0 || shape.Nk == 0);
+  Form form{shape, options, skips, {}, 0, 0, {}, is_16_bit(dtype)};
+  if (!whole) {
+    form.Tr = ceil_div(shape.Nq, Br), form.Tc = ceil_div(shape.Nk, Bc);
+    form.splits = shared_out(form.Tc, schedule == "fa2_forward" ? options.splits : 1);
+    form.v = visited(shape, options, form.splits, Br, Bc);
+  }
   if (schedule == "materialized")
     materialized(form);
   else if (schedule == "materialized_backward")
@@ -324,8 +419,10 @@ std::optional<ClosedForm> closed_form(std::string_view schedule, const Shape& sh
     backward_kv_outside(form, {"LSE"});
   else if (schedule == "algorithm_4")
     backward_kv_outside(form, {"l", "m"});
-  else if (schedule == "capped_br")
+  else if (schedule == "fa2_forward")
     q_outside(form);
+  else if (schedule == "fa2_backward")
+    backward_by_column_blocks(form);
   else
     return std::nullopt;
   return ClosedForm{text(form), std::move(form.traffic)};

@@ -29,7 +29,7 @@ struct Traffic {
 Traffic operator+(Traffic a, const Traffic& b);
 
 /// Bytes of one element of a tensor in a run of `dtype`: inputs, outputs, S, P, dP, dS take the dtype's size; l, m,
-/// LSE, O_acc, dQ_acc the accumulator's; mask 1; slopes 4.
+/// LSE, D, O_acc, dQ_acc, partial_O, partial_LSE the accumulator's; mask 1; slopes and turn 4.
 Index element_bytes(std::string_view tensor, Format dtype);
 
 /// Bytes of the traffic; a read-modify-write counts twice.
@@ -50,6 +50,8 @@ struct ClosedFormOptions {
   bool softcap = false;
   bool first_touch = false;                  ///< algorithm_1: the first visit of a row tile creates O, l, m
   std::span<const std::uint8_t> block_mask;  ///< [Tr, Tc], nonzero = computed; empty: off
+  Index splits = 1;                          ///< fa2_forward: a row's column tiles are shared out to so many workers
+  bool deterministic = false;                ///< fa2_backward: additions to dQ wait for their turn
 };
 
 /// The exact traffic of `schedule` with tiles Br×Bc:
@@ -58,9 +60,10 @@ struct ClosedFormOptions {
 ///   algorithm_1                           FA1 forward; l and m in HBM
 ///   lse_forward, lse_backward             one LSE per row in place of l and m
 ///   algorithm_4                           FA1 backward as printed, with l and m
-///   capped_br                             FA2's order: Q outside, K and V inside
-/// Nothing for other names and for a block mask or first touch that the schedule does not have.
-/// Throws std::invalid_argument for tiles smaller than 1 or a block mask that is not [Tr, Tc].
+///   fa2_forward                           FA2's order: one worker a row block, or one for each split of its keys
+///   fa2_backward                          one worker a column block of a KV head; dQ by atomic additions
+/// Nothing for other names and for a block mask, first touch, splits or turns that the schedule does not have.
+/// Throws std::invalid_argument for tiles smaller than 1, no split, or a block mask that is not [Tr, Tc].
 std::optional<ClosedForm> closed_form(std::string_view schedule, const Shape& shape, Format dtype,
                                       const ClosedFormOptions& options, Index Br, Index Bc);
 

@@ -22,12 +22,22 @@ std::vector<std::string_view> options_asked(const Inputs& in, const Options& o) 
   return asked;
 }
 
-void require_direction(const Stage& stage, bool backward) {
-  if (!backward || stage.has_backward()) return;
-  const auto other =
-      std::ranges::find_if(stages(), [&](const Stage& s) { return s.has_backward() && s.number() > stage.number(); });
+void require_programs(const Stage& stage, Side side, bool backward) {
+  if (!stage.has(side, Direction::forward))
+    throw Refused(side == Side::cpu
+                      ? fmt::format("a run on the CPU was asked of stage {}, which is of kernels alone; take stage {}, or "
+                                    "--on vgpu",
+                                    stage.id, stage.folder())
+                      : fmt::format("the kernels of stage {} were asked for, but it has none; take --on cpu", stage.id));
+  if (!backward || stage.has(side, Direction::backward)) return;
+  std::string other(stage.folder());  // its main entry has one, or a later stage
+  for (const Stage& s : main_stages())
+    if (s.has(side, Direction::backward) && s.number() >= stage.number()) {
+      other = s.id;
+      break;
+    }
   throw Refused(fmt::format("the backward pass was asked of stage {}, which has only a forward pass; take stage {}",
-                            stage.id, other != stages().end() ? other->id : "01_materialized"));
+                            stage.id, other));
 }
 
 void require_arrays(const Inputs& in, const Options& o, bool backward, bool may_miss_arrays) {

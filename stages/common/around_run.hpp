@@ -17,8 +17,8 @@ namespace flash {
 /// The options that a stage has to take, by their names on the command line.
 std::vector<std::string_view> options_asked(const Inputs& inputs, const Options& options);
 
-/// Throws Refused, naming one that has it, where the backward pass is asked of a stage that has none.
-void require_direction(const Stage& stage, bool backward);
+/// Throws Refused, naming one that has it, where the side has no program of the stage, or no backward pass is there.
+void require_programs(const Stage& stage, Side side, bool backward);
 
 /// Throws Refused where heads don't share the KV heads evenly, tiles are half given, or the arrays are not of one
 /// problem; `may_miss_arrays`: a count-only run needs none.

@@ -10,6 +10,10 @@ namespace flash {
 
 using theory::Blocks;
 
+/// The side of a tile that grows with M: Algorithm 1's columns of keys, with min(·, d) rows of queries; or the rows of a
+/// loop nest with Q outside, with min(·, d) columns.
+enum class Long { cols, rows };
+
 /// What a stage's SRAM inequality is made of: sizes in elements, and bytes.
 struct TileSizes {
   Index Br, Bc, d, dv;
@@ -26,12 +30,13 @@ TileSizes tile_sizes(const Problem<Real>& p, const Options& o, Index Br, Index B
           o.dropout > 0 ? a * Br * Bc : 0};
 }
 
-/// The blocks of a run: those given by hand, Algorithm 1's (paper), or the largest of its shape that fit (strict).
+/// The blocks of a run: those given by hand, Algorithm 1's (paper), or the largest of its shape that fit (strict); with
+/// their roles swapped where the rows are the long side.
 /// `sram_bytes` is the left side of the stage's own inequality: the bytes that a worker holds at its fullest.
 /// @throws Refused when M < 4d, or when strict blocks don't fit.
 template <class Real>
 Blocks block_sizes(const Problem<Real>& p, const Options& o, const sim::Machine<Real>& machine,
-                   Index sram_bytes(const TileSizes&)) {
+                   Index sram_bytes(const TileSizes&), Long side = Long::cols) {
   const auto bytes = [&](Index Br, Index Bc) { return sram_bytes(tile_sizes(p, o, Br, Bc)); };
   const Index capacity = machine.config().sram_bytes;
   const bool strict = machine.config().budget == sim::Budget::strict;
@@ -50,17 +55,21 @@ Blocks block_sizes(const Problem<Real>& p, const Options& o, const sim::Machine<
     throw Refused(fmt::format("an SRAM of {} bytes was asked, M = {} elements of {}, but Algorithm 1 needs M >= 4d = {}; "
                               "take --sram {} or more",
                               capacity, M, name(p.dtype), 4 * d, least));
-  if (!strict) return theory::paper_blocks(M, d);
+  const auto blocks = [&](Index length) {
+    const Index other = std::min(length, d);
+    return side == Long::cols ? Blocks{other, length} : Blocks{length, other};
+  };
+  if (!strict) return blocks(theory::paper_blocks(M, d).Bc);
 
-  const auto fits = [&](Index Bc) { return bytes(std::min(Bc, d), Bc) <= capacity; };
-  Index Bc = 0;
+  const auto fits = [&](Index length) { return bytes(blocks(length).Br, blocks(length).Bc) <= capacity; };
+  Index length = 0;
   for (Index step = Index(1) << 24; step > 0; step /= 2)
-    if (fits(Bc + step)) Bc += step;
-  if (Bc == 0)
+    if (fits(length + step)) length += step;
+  if (length == 0)
     throw Refused(fmt::format("the strict budget was asked for, but even blocks of 1 x 1 take {} bytes of an SRAM of {}; take "
                               "--sram {} or more, or --budget paper",
                               bytes(1, 1), capacity, least));
-  return {std::min(Bc, d), Bc};
+  return blocks(length);
 }
 
 }  // namespace flash

@@ -11,13 +11,13 @@ namespace flash {
 namespace {
 
 void refuse_what_it_does_not_take(const Stage& stage, const Inputs& in, const Options& o, const RunConfig& config) {
+  require_programs(stage, Side::cpu, config.backward);
   for (const std::string_view option : options_asked(in, o)) {
     if (stage.takes(option)) continue;
     const auto other = std::ranges::find_if(stages(), [&](const Stage& s) { return s.takes(option); });
     throw Refused(fmt::format("{} was asked of stage {}, which does not take it; take stage {}", option, stage.id,
                               other != stages().end() ? other->id : "without it"));
   }
-  require_direction(stage, config.backward);
 }
 
 /// LSE [batch, heads, Nq] for the host from what the stage left in HBM.
@@ -36,7 +36,7 @@ Pass run_program(const Program& program, const Problem<Real>& p, const Options& 
   Machine<Real> machine(machine_config);
   if (config.observer) machine.observe(config.observer);
   Pass pass;
-  if (program.sram_bytes) pass.blocks = block_sizes(p, o, machine, program.sram_bytes);
+  if (program.sram_bytes) pass.blocks = block_sizes(p, o, machine, program.sram_bytes, program.side);
   const auto start = std::chrono::steady_clock::now();
   program.run(p, o, machine);
   seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -53,7 +53,7 @@ template <class Real>
 RunResult run_in(const Stage& stage, const Inputs& in, const Options& o, const RunConfig& config) {
   const Problem<Real> p(in);
   if (config.backward && stage.backward.sram_bytes)  // before the forward pass has run for nothing: it needs more room
-    block_sizes(p, o, Machine<Real>(config.machine), stage.backward.sram_bytes);
+    block_sizes(p, o, Machine<Real>(config.machine), stage.backward.sram_bytes, stage.backward.side);
   RunResult result;
   result.forward = run_program(stage.forward, p, o, config, result.seconds);
   if (!config.machine.count_only) {

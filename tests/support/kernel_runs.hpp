@@ -54,7 +54,7 @@ inline std::vector<KernelProblem> kernel_problems() {
 
 /// Kernels of a stage on the virtual GPU.
 inline cuda::Kernels on_virtual_gpu(const Stage& stage, gpu::Config config = {}) {
-  cuda::Kernels kernels = cuda::find_kernels(stage, cuda::Backend::vgpu, stage.has_backward());
+  cuda::Kernels kernels = cuda::find_kernels(stage, cuda::Backend::vgpu, stage.has(Side::cuda, Direction::backward));
   app::open_virtual_gpu(kernels, config);
   return kernels;
 }
@@ -78,7 +78,7 @@ inline bool has_gpu() {
 
 /// Kernels of a stage on the first GPU; each thread has a stream of its own there.
 inline cuda::Kernels on_gpu(const Stage& stage) {
-  cuda::Kernels kernels = cuda::find_kernels(stage, cuda::Backend::gpu, stage.has_backward());
+  cuda::Kernels kernels = cuda::find_kernels(stage, cuda::Backend::gpu, stage.has(Side::cuda, Direction::backward));
   static thread_local const std::shared_ptr<cuda::Device> device = app::open_gpu(0).device;
   kernels.device = device;
   return kernels;

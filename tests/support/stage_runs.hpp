@@ -56,7 +56,7 @@ inline void on_every_stage(const Inputs& in, const Options& options,
   config.machine.threads = 1;
   config.machine.poison_sram = true;  // a tile that is read before it is written shows
   int runs = 0;
-  for (const Stage& stage : stages()) {
+  for (const Stage& stage : stages_on(Side::cpu)) {
     if (!takes_all(stage, in, options)) continue;
     for (const Blocks tiles : {Blocks{options.br, options.bc}, Blocks{1, 1}, Blocks{2, 3}, Blocks{64, 64}}) {
       const bool by_hand = tiles.Br != options.br || tiles.Bc != options.bc;
