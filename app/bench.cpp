@@ -35,25 +35,6 @@ Inputs small_inputs(const BenchProblem& p) {
   return in;
 }
 
-/// Drawn at random, a million values over and over: the GPU moves the same bits as often, and drawing takes its time.
-Inputs large_inputs(const BenchProblem& p) {
-  constexpr Index period = 1'000'003;
-  Inputs drawn = draw_inputs({1, 1, 1, period, period, 1, 1}, p.dtype, 0);
-  draw_dout(drawn, 0);
-  const auto repeat = [](const std::vector<double>& values, Index count) {
-    std::vector<double> all(static_cast<std::size_t>(count));
-    for (std::size_t n = 0; n < all.size(); ++n) all[n] = values[n % values.size()];
-    return all;
-  };
-  Inputs in = inputs_of(p);
-  const Shape& s = in.shape;
-  in.q = repeat(drawn.q, s.batch * s.heads * s.Nq * s.d);
-  in.k = repeat(drawn.k, s.batch * s.kv_heads * s.Nk * s.d);
-  in.v = repeat(drawn.v, s.batch * s.kv_heads * s.Nk * s.dv);
-  if (p.backward) in.dout = repeat(drawn.dout, s.batch * s.heads * s.Nq * s.dv);
-  return in;
-}
-
 // ---- rows
 
 const cuda::Module& timed_module(const BenchRow& row) {
@@ -163,8 +144,7 @@ std::vector<Placed> place(const Bench& b, const Gpu& gpu) {
         names.merge(cuda::tensors_of(cuda::modules(row.kernels), false));
     if (!names.empty())
       all.push_back(
-          {deterministic,
-           std::make_unique<cuda::OnDevice>(*gpu.device, in, b.problem.options(deterministic), names)});
+          {deterministic, std::make_unique<cuda::OnDevice>(*gpu.device, in, b.problem.options(deterministic), names)});
   }
   return all;
 }
@@ -204,8 +184,10 @@ int runs_with_same_bits(const BenchRow& row, const BenchProblem& p, const cuda::
         bits.emplace_back(tensor.bytes());
         device.copy_out(bits.back().data(), memory.find(tensor.info.name), tensor.bytes());
       }
-    if (run == 0) first = std::move(bits);
-    else if (bits != first) return 0;
+    if (run == 0)
+      first = std::move(bits);
+    else if (bits != first)
+      return 0;
   }
   return bit_runs;
 }
@@ -230,13 +212,6 @@ void time_cell(Bench& b, const Gpu& gpu, Peers* peers) {
   take_turns(std::move(all), b.rounds, gpu);
 }
 
-std::string now() {
-  const std::time_t seconds = std::time(nullptr);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&seconds));
-  return text;
-}
-
 double middle(std::vector<double> values) {
   std::ranges::sort(values);
   const std::size_t half = values.size() / 2;
@@ -244,6 +219,31 @@ double middle(std::vector<double> values) {
 }
 
 }  // namespace
+
+std::string utc_now() {
+  const std::time_t seconds = std::time(nullptr);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&seconds));
+  return text;
+}
+
+Inputs large_inputs(const BenchProblem& p) {
+  constexpr Index period = 1'000'003;
+  Inputs drawn = draw_inputs({1, 1, 1, period, period, 1, 1}, p.dtype, 0);
+  draw_dout(drawn, 0);
+  const auto repeat = [](const std::vector<double>& values, Index count) {
+    std::vector<double> all(static_cast<std::size_t>(count));
+    for (std::size_t n = 0; n < all.size(); ++n) all[n] = values[n % values.size()];
+    return all;
+  };
+  Inputs in = inputs_of(p);
+  const Shape& s = in.shape;
+  in.q = repeat(drawn.q, s.batch * s.heads * s.Nq * s.d);
+  in.k = repeat(drawn.k, s.batch * s.kv_heads * s.Nk * s.d);
+  in.v = repeat(drawn.v, s.batch * s.kv_heads * s.Nk * s.dv);
+  if (p.backward) in.dout = repeat(drawn.dout, s.batch * s.heads * s.Nq * s.dv);
+  return in;
+}
 
 Options BenchProblem::options(bool deterministic) const {
   Options o;
@@ -294,7 +294,7 @@ Benches bench(const std::vector<const Stage*>& stages, std::vector<BenchProblem>
   Progress progress("bench", static_cast<int>(cells.size()));
   for (Bench& b : all.cells) {
     progress.next(fmt::format("d = {}, N = {}{}", b.problem.d, b.problem.n, b.problem.causal ? ", causal" : ""));
-    b.date = now();
+    b.date = utc_now();
     for (BenchRow& row : b.rows)
       if (row.why_not.empty()) row.check = check_small(row, b.problem);
     if (!b.checks_pass()) {  // nothing further is timed

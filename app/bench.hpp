@@ -91,6 +91,11 @@ struct BenchSetting {
   std::string dtype;  ///< empty: bf16 where all of the stages' kernels take it, else fp16
 };
 
+/// Drawn at random, a million values over and over, for drawing takes its time.
+Inputs large_inputs(const BenchProblem& problem);
+
+std::string utc_now();
+
 constexpr int gemm_size = 8192;
 constexpr int bit_runs = 100;  ///< of a deterministic backward pass
 

@@ -11,12 +11,8 @@ namespace flash::app {
 namespace {
 
 constexpr std::pair<const char*, const char*> known[] = {
-    {"flash", "PyTorch's flash (FA2)"},
-    {"cudnn", "PyTorch's cuDNN"},
-    {"efficient", "PyTorch's memory-efficient"},
-    {"math", "PyTorch's math"},
-    {"triton", "Triton"},
-    {"fa3", "FA3 (fa3_fwd_interface)"},
+    {"flash", "PyTorch's flash (FA2)"}, {"cudnn", "PyTorch's cuDNN"}, {"efficient", "PyTorch's memory-efficient"},
+    {"math", "PyTorch's math"},         {"triton", "Triton"},         {"fa3", "FA3 (fa3_fwd_interface)"},
     {"fa4", "FA4 (flash_attn.cute)"},
 };
 
@@ -76,8 +72,8 @@ double Peers::run(PeerRow& row, const BenchProblem& problem, int launches) {
     row.version = answer.value("version", "");
     row.error = answer.value("error", 0.0), row.tolerance = answer.value("tolerance", 0.0);
     if (row.why_not.empty() && !(row.error <= row.tolerance))
-      row.why_not = fmt::format("it is off by {:.1e} on a small problem, where {:.1e} is allowed", row.error,
-                                row.tolerance);
+      row.why_not =
+          fmt::format("it is off by {:.1e} on a small problem, where {:.1e} is allowed", row.error, row.tolerance);
   }
   return answer.value("seconds", 0.0);
 }

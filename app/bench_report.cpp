@@ -54,8 +54,9 @@ std::string yardstick_text(const Bench& b) {
   if (b.problem.decode)
     return fmt::format(" A copy of {} in device memory moves {:.4g} GB/s, read and written, in the same rounds.",
                        decimal_bytes(static_cast<Index>(y.work / 2)), y.rate() * 1e-9);
-  return fmt::format(" cuBLAS's {0} x {0} x {0} product in {1} gives {2:.4g} TFLOP/s at {3:.0f} MHz in the same rounds.",
-                     gemm_size, name(b.problem.dtype), y.rate() * 1e-12, y.times.median_clock());
+  return fmt::format(
+      " cuBLAS's {0} x {0} x {0} product in {1} gives {2:.4g} TFLOP/s at {3:.0f} MHz in the same rounds.", gemm_size,
+      name(b.problem.dtype), y.rate() * 1e-12, y.times.median_clock());
 }
 
 std::string method_text(const Benches& all) {
@@ -94,8 +95,8 @@ void add_line(Table& table, const Bench& b, const std::string& name, const Timin
 std::string determinism_text(const Bench& b, const BenchRow& row) {
   if (row.same_bits == 0)
     return fmt::format("FAILS: {}: two of {} runs on the same inputs differ\n", row_name(row), bit_runs);
-  std::string text = fmt::format("{}: {} runs on the same inputs, every bit of dQ, dK and dV the same", row_name(row),
-                                 row.same_bits);
+  std::string text =
+      fmt::format("{}: {} runs on the same inputs, every bit of dQ, dK and dV the same", row_name(row), row.same_bits);
   for (const BenchRow& plain : b.rows)
     if (plain.kernels.stage == row.kernels.stage && !plain.deterministic && !plain.times.empty())
       text += fmt::format("; {:.3f} times as long as without", row.times.median() / plain.times.median());
@@ -123,7 +124,7 @@ std::string one_cell(const Benches& all) {
   Table table;
   table.column("kernels", "", Table::Align::left).column("time", "ms").column("least", "ms").column("most", "ms");
   table.column("speed", b.problem.decode ? "GB/s" : "TFLOP/s").column(b.problem.decode ? "of copy" : "of GEMM", "%");
-  table.column(reference ? fmt::format("{} is", reference->kernels.stage->number()) : "", "x as fast");
+  table.column(reference ? fmt::format("{} is", reference->kernels.stage->short_name()) : "", "x as fast");
   table.column("clock", "MHz").column("tiles", "Br x Bc").column("launches", "each");
   for (const BenchRow& row : b.rows)
     if (!row.times.empty()) add_line(table, b, row_name(row), row.times, row.tiles);
@@ -141,7 +142,7 @@ std::vector<std::string> contenders(const Benches& all) {
   };
   for (const Bench& b : all.cells) {
     for (const BenchRow& row : b.rows)
-      if (!row.times.empty()) add(std::string(row.kernels.stage->number()) + (row.deterministic ? " det" : ""));
+      if (!row.times.empty()) add(row.kernels.stage->short_name() + (row.deterministic ? " det" : ""));
     for (const PeerRow& peer : b.peers)
       if (!peer.times.empty()) add(peer.name);
   }
@@ -150,7 +151,7 @@ std::vector<std::string> contenders(const Benches& all) {
 
 const Timings* find_times(const Bench& b, const std::string& contender) {
   for (const BenchRow& row : b.rows)
-    if (std::string(row.kernels.stage->number()) + (row.deterministic ? " det" : "") == contender) return &row.times;
+    if (row.kernels.stage->short_name() + (row.deterministic ? " det" : "") == contender) return &row.times;
   for (const PeerRow& peer : b.peers)
     if (peer.name == contender) return &peer.times;
   return nullptr;
@@ -191,13 +192,13 @@ std::string notes_of_all(const Benches& all) {
 
 std::string many_cells(const Benches& all) {
   const Bench& first = all.cells.front();
-  std::string text = paragraph(
-      "",
-      fmt::format("{}, {}: {} tokens, {} channels in all heads. {} GEMM is cuBLAS's {}³.{}",
-                  sentence(direction(first.problem)), name(first.problem.dtype), first.problem.batch * first.problem.n,
-                  first.problem.heads * first.problem.d, method_text(all), gemm_size,
-                  first.yardstick.why_not.empty() ? "" : yardstick_text(first)),
-      columns);
+  std::string text =
+      paragraph("",
+                fmt::format("{}, {}: {} tokens, {} channels in all heads. {} GEMM is cuBLAS's {}³.{}",
+                            sentence(direction(first.problem)), name(first.problem.dtype),
+                            first.problem.batch * first.problem.n, first.problem.heads * first.problem.d,
+                            method_text(all), gemm_size, first.yardstick.why_not.empty() ? "" : yardstick_text(first)),
+                columns);
   text += "\n" + sweep_table(all, "TFLOP/s", [](const Bench& b, const Timings& times) {
             return fmt::format("{:.0f}", tflops(b, times));
           });
@@ -269,8 +270,8 @@ Json yardstick_json(const Bench& b) {
 }
 
 Json problem_json(const BenchProblem& p) {
-  Json json = {{"batch", p.batch}, {"heads", p.heads},           {"kv_heads", p.kv_heads}, {"n", p.n},
-               {"d", p.d},         {"dtype", name(p.dtype)},     {"causal", p.causal},     {"backward", p.backward}};
+  Json json = {{"batch", p.batch}, {"heads", p.heads},       {"kv_heads", p.kv_heads}, {"n", p.n},
+               {"d", p.d},         {"dtype", name(p.dtype)}, {"causal", p.causal},     {"backward", p.backward}};
   if (p.decode) json["nq"] = 1, json["splits"] = p.splits;
   return json;
 }

@@ -1,5 +1,6 @@
 // A device.so without CUDA: "GPUs" that are virtual ones, for what the program does around a GPU. The environment says
-// how many there are and how much memory they have (FLASH_PRETENDED_GPUS, FLASH_PRETENDED_BYTES).
+// how many there are and how much memory they have (FLASH_PRETENDED_GPUS, FLASH_PRETENDED_BYTES), from how many keys on
+// nothing is computed (FLASH_PRETENDED_KEYS) and whether cuBLAS is there (FLASH_PRETENDED_CUBLAS).
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -29,7 +30,7 @@ class Pretended final : public cuda::Device {
   void copy_out(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
   void free_all() override { machine_.free_all(); }
   double run(const cuda::Module& module, const cuda::Problem& problem, int times) override {
-    machine_.run([&] { module.launch(problem, nullptr); });
+    if (problem.Nk < said("FLASH_PRETENDED_KEYS", 1L << 40)) machine_.run([&] { module.launch(problem, nullptr); });
     return 0.25 * times;
   }
 
@@ -46,6 +47,20 @@ cuda::GpuFacts facts(int) { return {"pretended GPU", 90, 4, std::size_t(1) << 30
 cuda::Device* open(int) { return new Pretended; }
 double clock_mhz(cuda::Device&) { return 1500; }
 
+struct Pretence final : cuda::Yardstick {
+  double run(int times) override { return 0.125 * times; }
+};
+
+cuda::Yardstick* gemm(cuda::Device&, bool, int) {
+  if (said("FLASH_PRETENDED_CUBLAS", 1) == 0) throw std::runtime_error("there is no libcublas.so.13 here; install it");
+  return new Pretence;
+}
+cuda::Yardstick* copy(cuda::Device&, std::size_t) { return new Pretence; }
+void run_for_profiler(cuda::Device& device, const cuda::Module& module, const cuda::Problem& problem) {
+  device.run(module, problem, 1);
+}
+
 }  // namespace
 
-extern "C" const flash::cuda::Cuda flash_cuda{"no nvcc", "nothing", count, driver, facts, open, clock_mhz};
+extern "C" const flash::cuda::Cuda flash_cuda{"no nvcc", "nothing", count, driver, facts, open, clock_mhz,
+                                              gemm, copy, run_for_profiler};
