@@ -190,9 +190,9 @@ void add_bench(CLI::App& program, int& status) {
   problem.flag("--deterministic", c->deterministic, "with --backward: both ways, and 100 runs compared bit by bit");
   problem.flag("--decode", c->decode, "one query: bytes a second, beside a copy's");
   problem.whole("--splits", c->splits, "with --decode: parts of the keys that are worked on apart (1)");
-  problem.flag("--sweep", c->sweep,
-               "16384 tokens, 2048 channels: d 64, 128, 256, N 1024, 4096, 16384, causal or not; --d, --n and --causal "
-               "leave a part");
+  problem.flag(
+      "--sweep", c->sweep,
+      "16384 tokens, 2048 channels: d 64 to 256, N 1024 to 16384, causal or not; or a part: --d, --n, --causal");
   const Heading timing(*command, "Measuring");
   timing.whole("--rounds", c->rounds, "of which the median is taken (20)");
   timing.whole("--device", c->device, "which GPU (0)");

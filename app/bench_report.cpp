@@ -42,6 +42,11 @@ std::string row_name(const BenchRow& row) {
 
 // ---- text
 
+/// Three digits; all of them before the point.
+std::string speed_text(double value) {
+  return value >= 100 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
+}
+
 std::string card_text(const Benches& all) {
   return fmt::format("{} (sm_{}), {} SMs, driver {}; {}, {}\n", all.gpu.facts.name, all.gpu.facts.arch,
                      all.gpu.facts.sms, all.driver, all.gpu.cuda->compiler, all.cells.front().date);
@@ -78,8 +83,7 @@ std::string problem_text(const BenchProblem& p) {
 }
 
 /// Name, times, speed, share and ratio of one line.
-void add_line(Table& table, const Bench& b, const std::string& name, const Timings& times,
-              const std::optional<Blocks>& tiles) {
+void add_line(Table& table, const Bench& b, const std::string& name, const Timings& times, const std::string& tiles) {
   const auto seconds = std::ranges::minmax(times.seconds);
   const BenchRow* reference = ours(b);
   const std::optional<double> part = share(b, times);
@@ -88,8 +92,7 @@ void add_line(Table& table, const Bench& b, const std::string& name, const Timin
              fmt::format("{:.4g}", b.problem.decode ? gigabytes(b, times) : tflops(b, times)),
              part ? fmt::format("{:.1f}", 100 * *part) : "-",
              reference ? fmt::format("{:.2f}", times.median() / reference->times.median()) : "-",
-             fmt::format("{:.0f}", times.median_clock()), tiles ? fmt::format("{} x {}", tiles->Br, tiles->Bc) : "none",
-             fmt::format("{}", times.launches)});
+             fmt::format("{:.0f}", times.median_clock()), tiles, fmt::format("{}", times.launches)});
 }
 
 std::string determinism_text(const Bench& b, const BenchRow& row) {
@@ -127,9 +130,11 @@ std::string one_cell(const Benches& all) {
   table.column(reference ? fmt::format("{} is", reference->kernels.stage->short_name()) : "", "x as fast");
   table.column("clock", "MHz").column("tiles", "Br x Bc").column("launches", "each");
   for (const BenchRow& row : b.rows)
-    if (!row.times.empty()) add_line(table, b, row_name(row), row.times, row.tiles);
+    if (!row.times.empty())
+      add_line(table, b, row_name(row), row.times,
+               row.tiles ? fmt::format("{} x {}", row.tiles->Br, row.tiles->Bc) : "none");
   for (const PeerRow& peer : b.peers)
-    if (!peer.times.empty()) add_line(table, b, peer.title, peer.times, {});
+    if (!peer.times.empty()) add_line(table, b, peer.title, peer.times, "");
   return paragraph("", problem_text(b.problem) + " " + method_text(all) + yardstick_text(b), columns) + "\n" +
          table.text() + notes(b);
 }
@@ -167,7 +172,7 @@ std::string sweep_table(const Benches& all, const char* unit, const CellText& ce
   for (const Bench& b : all.cells) {
     const BenchProblem& p = b.problem;
     std::vector<std::string> cells{fmt::format("{}", p.d), fmt::format("{}", p.n), p.causal ? "causal" : "none",
-                                   b.yardstick.times.empty() ? "-" : fmt::format("{:.0f}", b.yardstick.rate() * 1e-12)};
+                                   b.yardstick.times.empty() ? "-" : speed_text(b.yardstick.rate() * 1e-12)};
     for (const std::string& name : names) {
       const Timings* times = find_times(b, name);
       cells.push_back(times && !times->empty() ? cell_text(b, *times) : "-");
@@ -199,9 +204,12 @@ std::string many_cells(const Benches& all) {
                             first.problem.batch * first.problem.n, first.problem.heads * first.problem.d,
                             method_text(all), gemm_size, first.yardstick.why_not.empty() ? "" : yardstick_text(first)),
                 columns);
-  text += "\n" + sweep_table(all, "TFLOP/s", [](const Bench& b, const Timings& times) {
-            return fmt::format("{:.0f}", tflops(b, times));
-          });
+  text += "\n" + sweep_table(all, "TFLOP/s",
+                             [](const Bench& b, const Timings& times) { return speed_text(tflops(b, times)); });
+  if (first.yardstick.why_not.empty())
+    text += "\nShare of the GEMM's speed\n" + sweep_table(all, "%", [](const Bench& b, const Timings& times) {
+              return share(b, times) ? fmt::format("{:.1f}", 100 * *share(b, times)) : "-";
+            });
   if (const BenchRow* reference = ours(first))
     text += fmt::format("\nHow many times as fast {} is\n", reference->kernels.stage->id) +
             sweep_table(all, "x", [](const Bench& b, const Timings& times) {
