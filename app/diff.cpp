@@ -73,7 +73,9 @@ void collect(const sim::Ledger& ledger, Traffic Pair::*side, Comparison& c) {
 Comparison compare(const Step& a, const Step& b, const StatedProblem& problem) {
   Comparison c{a, b, source_diff(a, b), {}, {}, {}, {}};
   const Pass pass_a = count(a, problem);
-  const Pass pass_b = count(b, problem, pass_a.blocks);  // the same tiles, where both have any
+  // The same tiles, where both have any and choose them alike.
+  const bool alike = a.program().side == b.program().side;
+  const Pass pass_b = count(b, problem, alike ? pass_a.blocks : std::nullopt);
   c.blocks_a = pass_a.blocks;
   c.blocks_b = pass_b.blocks;
   collect(pass_a.ledger, &Pair::a, c);

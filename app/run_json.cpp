@@ -69,6 +69,8 @@ Json problem_json(const Asked& asked) {
       {"dropout", o.dropout},
       {"dropout_seed", o.dropout_seed},
       {"first_touch", o.first_touch},
+      {"splits", o.splits},
+      {"deterministic", o.deterministic},
       {"budget", budget_json(asked)},
       {"count_only", asked.config.machine.count_only},
       {"backward", asked.config.backward},

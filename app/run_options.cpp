@@ -74,6 +74,7 @@ void add_attention_options(CLI::App& command, RunOptions& t) {
   attention.text("--block-mask", t.block_mask, "FILE", "[Tr,Tc], nonzero tiles are computed; needs --br and --bc");
   attention.real("--dropout", t.dropout, "probability to drop an entry of P (0)");
   attention.seed("--dropout-seed", t.dropout_seed, "of the dropout (0)");
+  attention.whole("--splits", t.splits, "05e: parts of the keys that are worked on apart and combined (1)");
   attention.flag("--allow-nonfinite", t.allow_nonfinite, "take NaN and infinity: rows that see one become NaN");
 }
 
@@ -84,7 +85,8 @@ void add_machine_options(CLI::App& command, RunOptions& t) {
   place.text("--dtype", t.dtype, "NAME",
              "fp64, fp32 (default of the cpu), fp16 (of kernels) or bf16; sums are kept in fp32");
   place.flag("--deterministic", t.deterministic,
-             "the same bits every time: given always, but on a gpu for dK and dV of grouped queries");
+             "the same bits every time: given always, but on a gpu by 01 to 04 for dK and dV of grouped queries; in 05's "
+             "backward pass the sums of dQ then wait for their turn");
 
   const Heading cpu(command, "On the cpu");
   cpu.text("--sram", t.sram, "SIZE",
@@ -108,7 +110,7 @@ void add_waiting_options(CLI::App& command) {
   const auto waits = [&](const std::string& name, const char* type, const char* what) {
     later.option(name, type, what, [name, what](const std::string&) {  // refused by name, not as a typing mistake
       throw Refused(fmt::format(
-          "{} was asked for, but {} wait for stage 05_fa2_partitioning, not built yet; leave it out", name, what));
+          "{} was asked for, but {} wait for a later part of stage 05_fa2_partitioning, not built yet; leave it out", name, what));
     });
   };
   waits("--cu-seqlens-q", "FILE", "sequences of several lengths");
@@ -120,13 +122,6 @@ void add_waiting_options(CLI::App& command) {
   waits("--append-v", "FILE", "growing caches");
   waits("--rotary", "X", "rotary positions");
   waits("--l2", "SIZE", "counts of an L2 cache");
-  later.option("--splits", "INT", "parts of the keys that are worked on apart (1)", [](const std::string& s) {
-    if (parse_index("--splits", s) != 1)
-      throw Refused(
-          fmt::format("--splits {} was asked for, but split keys wait for stage 05_fa2_partitioning, not built yet; "
-                      "take --splits 1",
-                      s));
-  });
 }
 
 // ---- checks
@@ -156,6 +151,9 @@ Options attention_options(const RunOptions& t, Format dtype) {
   o.dropout_seed = t.dropout_seed;
   o.scale = t.scale;
   o.first_touch = t.first_touch;
+  o.splits = t.splits.value_or(1);
+  if (o.splits < 1)
+    throw Refused(fmt::format("--splits {} was asked for, but the keys have at least one part; take 1 or more", o.splits));
   require_in_format("--softcap", t.softcap, dtype);
   if (t.scale) require_in_format("--scale", *t.scale, dtype);
   return o;
@@ -241,6 +239,7 @@ Asked asked(const RunOptions& typed) {
   result.inputs.dtype = dtype;
   result.seed = typed.seed;
   result.options = attention_options(typed, dtype);
+  result.options.deterministic = typed.deterministic && typed.backward && result.stage->takes("deterministic");
   require_own_options(typed, backend);
   if (backend)
     result.kernels = open_kernels(typed, *result.stage, *backend);
@@ -257,7 +256,7 @@ Asked asked(const RunOptions& typed) {
 
   read_problem(typed, result);
   if (!typed.block_mask.empty()) read_block_mask(typed.block_mask, result);
-  if (backend == cuda::Backend::gpu && typed.deterministic) require_deterministic(result);
+  if (backend == cuda::Backend::gpu && typed.deterministic && !result.options.deterministic) require_deterministic(result);
   return result;
 }
 

@@ -16,7 +16,7 @@ struct RunOptions {
   std::string stage;
   std::string q, k, v, dout, alibi, mask, block_mask;  ///< .npy files
   std::string example;
-  std::optional<Index> n, nk, d, dv, batch, heads, kv_heads, br, bc;
+  std::optional<Index> n, nk, d, dv, batch, heads, kv_heads, br, bc, splits;
   std::uint64_t seed = 0;
   std::string on = "cpu";
   std::string dtype;   ///< fp32 where empty; kernels: fp16
@@ -27,7 +27,7 @@ struct RunOptions {
   std::optional<double> scale;
   std::uint64_t dropout_seed = 0;
   bool backward = false, causal = false, first_touch = false, count_only = false, allow_nonfinite = false;
-  bool deterministic = false;  ///< nothing to do: stages 01 to 04 always are
+  bool deterministic = false;  ///< nothing to do where all is in one order anyway
   std::string completion;      ///< of the virtual GPU's asynchronous instructions; late where empty
   std::optional<std::uint64_t> vgpu_seed;
   std::optional<Index> device;

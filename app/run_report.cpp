@@ -36,6 +36,8 @@ std::string features(const Asked& asked) {
   if (!in.block_mask.empty()) list.push_back("block mask");
   if (o.dropout > 0) list.push_back(fmt::format("dropout {} (seed {})", o.dropout, o.dropout_seed));
   if (o.first_touch) list.push_back("first touch");
+  if (o.splits > 1) list.push_back(fmt::format("{} splits", o.splits));
+  if (o.deterministic) list.push_back("deterministic");
   return fmt::format("{}", fmt::join(list, ", "));
 }
 
@@ -70,7 +72,7 @@ std::string hbm_text(const sim::Ledger& ledger) {
                     ledger.total(sim::Access::rmw), ledger.elements(), ledger.bytes());
 }
 
-std::string tiles_text(const Pass& pass, const Asked& asked) {
+std::string tiles_text(const Pass& pass, const Program& program, const Asked& asked) {
   if (asked.kernels)
     return pass.blocks ? fmt::format("  tiles        Br = {} query rows, Bc = {} keys: the kernels'\n", pass.blocks->Br,
                                      pass.blocks->Bc)
@@ -80,7 +82,8 @@ std::string tiles_text(const Pass& pass, const Asked& asked) {
   if (!pass.blocks) return "  tiles        none: each pass works on whole matrices\n";
   const char* chosen = asked.options.br > 0                                 ? "given"
                        : asked.config.machine.budget == sim::Budget::strict ? "the largest that fit: strict budget"
-                                                                            : "Algorithm 1's: paper budget";
+                       : program.side == Long::rows ? "Algorithm 1's with Br for Bc: paper budget"
+                                                    : "Algorithm 1's: paper budget";
   return fmt::format("  tiles        Br = {} query rows, Bc = {} keys ({}; {})\n", pass.blocks->Br, pass.blocks->Bc,
                      chosen, M);
 }
@@ -122,7 +125,8 @@ std::string extra_text(const sim::Ledger& ledger) {
 std::string pass_text(std::size_t n, const Pass& pass, const Law& law, const Asked& asked) {
   const sim::Ledger& ledger = pass.ledger;
   const sim::Flops& flops = ledger.flops();
-  const std::string tiles = fmt::format("\n{}\n", n == 0 ? "forward" : "backward") + tiles_text(pass, asked);
+  const Program& program = n == 0 ? asked.stage->forward : asked.stage->backward;
+  const std::string tiles = fmt::format("\n{}\n", n == 0 ? "forward" : "backward") + tiles_text(pass, program, asked);
   if (asked.kernels) {
     const cuda::VirtualDevice* device = asked.kernels->virtual_device;
     if (!device) return tiles;

@@ -35,6 +35,8 @@ const std::map<std::string, Work> kWork{
     {"algorithm_1", {1, 1, 1, 1}},                                     // P; the old sum under the new maximum
     {"lse_forward", {1, 1, 1, 1}},                                     // P; the old sum under the new maximum
     {"lse_backward", {3, 2, 1, 0}},                                    // P
+    {"fa2_forward", {1, 1, 1, 1}},                                     // P; what is left of old sums
+    {"fa2_backward", {3, 2, 1, 0}},                                    // P
 };
 
 void check_pass(const std::string& law, const RandomProblem& p, const Pass& pass) {
@@ -53,7 +55,7 @@ void check_work(const std::string& law, const RandomProblem& p, const Pass& pass
   Index A = s.batch * s.heads * s.Nq * s.Nk, R = 0;
   if (pass.blocks) {  // 02's form writes S once and reads Q once for each visited tile
     theory::ClosedFormOptions options = closed_form_options(p);
-    options.first_touch = false;
+    options.first_touch = false, options.splits = 1, options.deterministic = false;
     theory::Traffic visited =
         theory::closed_form("tiled", s, p.inputs.dtype, options, pass.blocks->Br, pass.blocks->Bc)->traffic;
     A = visited.write["S"];
@@ -62,7 +64,8 @@ void check_work(const std::string& law, const RandomProblem& p, const Pass& pass
   const Work& work = kWork.at(law);
   INFO(law << " A " << A << " R " << R);
   REQUIRE(pass.ledger.flops().matmul == 2 * A * (work.products_d * s.d + work.products_dv * s.dv));
-  REQUIRE(pass.ledger.flops().exp == work.exps_A * A + work.exps_R * R);
+  const Index combined = moved(pass.ledger, sim::Access::read)["partial_LSE"];  // rows of the parts: two exps for each
+  REQUIRE(pass.ledger.flops().exp == work.exps_A * A + work.exps_R * R + 2 * combined);
 }
 
 /// FA1, Theorem 1: O(N) beyond inputs and outputs, and fp32 accumulators where the run has 16 bits; N² in 01 and 02.
@@ -77,6 +80,8 @@ void check_extra_memory(const Stage& stage, const RandomProblem& p, const RunRes
     } else if (tensor == "O_acc") {
       REQUIRE(is_16_bit(p.inputs.dtype));
       REQUIRE(info.elements() == rows * s.dv);
+    } else if (tensor.starts_with("partial_")) {
+      REQUIRE(info.elements() <= p.options.splits * rows * info.cols);
     } else {
       REQUIRE(stage.lse == "S");  // the stages that keep S
       REQUIRE(info.elements() == rows * s.Nk);
@@ -85,7 +90,8 @@ void check_extra_memory(const Stage& stage, const RandomProblem& p, const RunRes
   if (s.Nq > 0) REQUIRE(statistics == (stage.lse == "S" ? 0 : stage.lse == "LSE" ? 1 : 2));
   if (result.backward && stage.lse == "LSE")
     for (const auto& [tensor, info] : result.backward->ledger.extra_hbm())
-      REQUIRE((tensor == "LSE" || (tensor == "dQ_acc" && is_16_bit(p.inputs.dtype))));
+      REQUIRE((tensor == "LSE" || tensor == "D" || (tensor == "turn" && p.options.deterministic) ||
+               (tensor == "dQ_acc" && is_16_bit(p.inputs.dtype))));
 }
 
 /// How often the options met, by name.
@@ -98,6 +104,7 @@ void tally(std::map<std::string, int>& met, const Stage& stage, const RandomProb
       {"mask", !p.inputs.mask.empty()},       {"dropout", p.options.dropout > 0},
       {"scale", p.options.scale.has_value()}, {"block-mask", !p.inputs.block_mask.empty()},
       {"first-touch", p.options.first_touch}, {"br and bc", p.options.br > 0},
+      {"splits", p.options.splits > 1},       {"deterministic", p.options.deterministic},
   };
   for (const auto& [option, is_asked] : asked)
     if (stage.takes(option)) met[option] += is_asked;

@@ -9,7 +9,7 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs/site"))
 from app import STAGES  # noqa: E402
-from tables import algorithms, lines_of, paper_map  # noqa: E402
+from tables import algorithms, lines_of, paper_map, paper_of  # noqa: E402
 
 
 def gaps():
@@ -23,8 +23,8 @@ def gaps():
 
 
 def strangers():
-    known = {(algorithm["number"], line) for algorithm in algorithms() for line in algorithm["lines"]}
     for stage in STAGES:
+        known = {(a["number"], line) for a in algorithms() if a["paper"] == paper_of(stage) for line in a["lines"]}
         for program in stage.programs():
             for path in filter(None, (stage.cpu(program), stage.kernel(program))):
                 for (algorithm, line), places in lines_of(path).items():

@@ -31,7 +31,7 @@ class Tables(unittest.TestCase):
 
     def test_lines_without_code_say_so(self):
         for algorithm in tables.algorithms():
-            html = tables.paper_map_table(None, algorithm["number"])
+            html = tables.paper_map_table(None, algorithm["number"], algorithm["paper"])
             for row in re.findall(r"<tr>(?!<th>)(.*?)</tr>", html):
                 if ".hpp:" not in row and ".cu:" not in row:
                     self.assertIn('<td colspan="2">no line of its own</td>', row)

@@ -12,7 +12,8 @@ class Refused(Exception):
 
 
 class Stage:
-    """A folder of stages/ with a stage.json."""
+    """A folder of stages/ with a stage.json. Its programs are named as their files: forward and backward, or with letters
+    a_loop_swap and a_loop_swap_backward."""
 
     def __init__(self, manifest):
         self.id = manifest.parent.name
@@ -21,10 +22,44 @@ class Stage:
         self.title = f"{self.number} {self.facts['title']}"
 
     def programs(self):
-        return [name for name in ("forward", "backward") if name in self.facts]
+        return list(self._programs())
+
+    def _programs(self):
+        """{program: what stage.json says of it}; of one that is a kernel's alone what it says of that."""
+        found = {}
+        for step, facts in self.facts.get("steps", {"": self.facts}).items():
+            for direction in ("forward", "backward"):
+                said = facts.get(direction) or facts.get("cuda", {}).get(direction)
+                if said:
+                    found[direction if not step else step + "_backward" * (direction == "backward")] = said
+        return found
+
+    def extends(self, program):
+        """(stage, program) that it is a changed copy of, or None."""
+        before = self._programs()[program].get("extends")
+        if not before:
+            return None
+        folder, name = before.split("/")
+        return next(stage for stage in STAGES if stage.id == folder), name
+
+    @staticmethod
+    def direction(program):
+        return "backward" if program.endswith("backward") else "forward"
+
+    def has_backward(self):
+        return any(self.direction(program) == "backward" for program in self.programs())
+
+    def short(self, program):
+        """What the command line calls it: 03, 05a."""
+        return self.number + (program[0] if "steps" in self.facts else "")
+
+    def named(self, program):
+        return f"{self.short(program)} {self.direction(program)}" if "steps" in self.facts else program
 
     def cpu(self, program):
-        return f"stages/{self.id}/{program}.hpp"
+        """Its file, or None where there are only kernels."""
+        path = f"stages/{self.id}/{program}.hpp"
+        return path if (ROOT / path).exists() else None
 
     def kernel(self, program):
         """Its kernel's file, or None."""

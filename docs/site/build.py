@@ -70,8 +70,8 @@ class Build:
     def made_probe(self):
         return tables.screen(self.app.text("probe"))
 
-    def made_papermap(self, number):
-        return tables.paper_map_table(self.app, number)
+    def made_papermap(self, number, paper="FA1"):
+        return tables.paper_map_table(self.app, number, paper)
 
     def made_errata(self):
         return tables.errata(json.loads(self.printed("errata")))
@@ -79,21 +79,25 @@ class Build:
     def made_why(self, number):
         return tables.screen(self.app.text("why", number))
 
+    def compared(self, number, program):
+        """What `diff` says of a program and the one that it extends, and the command line's names of the two."""
+        stage = self.stage(number)
+        before, source = stage.extends(program)
+        names = before.short(source), stage.short(program)
+        return self.app.json("diff", *names), names, stage.direction(program)
+
     def made_diff(self, number, program):
-        stage, before = self.extended(number, program)
-        comparison = self.app.json("diff", before.number, stage.number)[program]
-        a, b = comparison["sources"]
-        return panels.diff_table(a, b, comparison["diff"])
+        comparison, _, direction = self.compared(number, program)
+        return panels.diff_table(*comparison[direction]["sources"], comparison[direction]["diff"])
 
     def made_delta(self, number, program):
-        stage, before = self.extended(number, program)
-        comparison = self.app.json("diff", before.number, stage.number)[program]
-        problem = self.app.json("diff", before.number, stage.number)["problem"]
-        return tables.ledger_delta(comparison, before.number, stage.number, problem)
+        comparison, names, direction = self.compared(number, program)
+        return tables.ledger_delta(comparison[direction], *names, comparison["problem"])
 
     def made_kerneldiff(self, number, program):
-        stage, before = self.extended(number, program)
-        a, b = before.kernel(program), stage.kernel(program)
+        stage = self.stage(number)
+        before, source = stage.extends(program)
+        a, b = before.kernel(source), stage.kernel(program)
         return panels.diff_table(a, b, panels.unified_diff(a, b))
 
     def made_pair(self, number, program):
@@ -107,33 +111,28 @@ class Build:
     def stage(self, number):
         return next(stage for stage in STAGES if stage.number == number)
 
-    def extended(self, number, program):
-        """The stage and the one whose program it extends; that is None for a first one."""
-        stage = self.stage(number)
-        before = stage.facts[program].get("extends")
-        return stage, self.stage(before[:2]) if before else None
-
     def change_page(self, stage):
         """Why, and what differs from the step that it extends."""
         text = f"# {stage.title}: the change {{#change{stage.number}}}\n\n<!-- site: why {stage.number} -->\n"
         for program in stage.programs():
-            _, before = self.extended(stage.number, program)
-            if not before:
+            if not stage.extends(program):
                 continue
-            n = f"{stage.number} {program}"
-            text += (f"\n## {program}: from {before.title} {{#change{stage.number}-{program}}}\n\n"
-                     f"`./flashsteps diff {before.number} {stage.number}` prints the same.\n\n"
-                     f"<!-- site: diff {n} -->\n\n"
-                     f"What that does to the traffic:\n\n<!-- site: delta {n} -->\n")
-            if stage.kernel(program) and before.kernel(program):
-                text += (f"\n## {program}: the kernel {{#change{stage.number}-{program}-kernel}}\n\n"
+            before, source = stage.extends(program)
+            n, anchor = f"{stage.number} {program}", f"change{stage.number}-{program}"
+            if stage.cpu(program) and before.cpu(source):
+                text += (f"\n## {stage.named(program)}: from {before.title} {{#{anchor}}}\n\n"
+                         f"`./flashsteps diff {before.short(source)} {stage.short(program)}` prints the same.\n\n"
+                         f"<!-- site: diff {n} -->\n\n"
+                         f"What that does to the traffic:\n\n<!-- site: delta {n} -->\n")
+            if stage.kernel(program) and before.kernel(source):
+                text += (f"\n## {stage.named(program)}: the kernel {{#{anchor}-kernel}}\n\n"
                          f"<!-- site: kerneldiff {n} -->\n")
         return text
 
     def pair_page(self, stage):
         text = f"# {stage.title}: CPU and CUDA {{#pair{stage.number}}}\n"
         for program in stage.programs():
-            text += f"\n## {program} {{#pair{stage.number}-{program}}}\n\n"
+            text += f"\n## {stage.named(program)} {{#pair{stage.number}-{program}}}\n\n"
             text += f"<!-- site: pair {stage.number} {program} -->\n" if stage.kernel(program) else "No kernel.\n"
         return text
 
@@ -150,7 +149,7 @@ class Build:
             return
         for stage in STAGES:
             for on in ("cpu", "vgpu"):
-                name, backward = f"stepper{stage.number}-{on}.html", "backward" in stage.programs()
+                name, backward = f"stepper{stage.number}-{on}.html", stage.has_backward()
                 words = ["step", stage.number, "--on", on, *STEPPED[on, backward]]
                 words += ["--br", "4", "--bc", "4"] * (on == "cpu" and "br and bc" in stage.facts["options"])
                 words += ["--backward"] * backward + ["--out"]

@@ -153,14 +153,15 @@ def lines(section, prefix):
 
 
 def pair_table(stage, program):
+    """Side by side; a kernel that has no CPU program, alone."""
     cpu, kernel = stage.cpu(program), stage.kernel(program)
     body = ""
-    for left, right in aligned(sections(cpu), sections(kernel)):
+    for left, right in aligned(sections(cpu) if cpu else [], sections(kernel)):
         name = (left or right)[0]
         body += f'<tr class="banner"><th colspan="2">{name or "head and grid"}</th></tr>'
         body += f'<tr>{lines(left, program + "-cpu")}{lines(right, program + "-cuda")}</tr>'
-    return (f'<table class="sides pair"><colgroup><col><col></colgroup><thead><tr><th>{cpu}</th><th>{kernel}</th></tr>'
-            f'</thead><tbody>{body}</tbody></table>\n')
+    return (f'<table class="sides pair"><colgroup><col><col></colgroup><thead><tr><th>{cpu or "kernels alone"}</th>'
+            f'<th>{kernel}</th></tr></thead><tbody>{body}</tbody></table>\n')
 
 
 def line_link(stage, path, number):

@@ -42,23 +42,25 @@ def overlap(stage, program):
 
 
 def map_row(app, stage, program):
-    backward = ("--backward",) if program == "backward" else ()
+    backward = ("--backward",) if stage.direction(program) == "backward" else ()
 
     def part(run):
-        return run[program] if backward else run
+        return run["backward"] if backward else run
 
-    kernel = app.json("run", stage.number, "--on", "vgpu", *PROBLEM, *backward)
+    name = stage.short(program)
+    cpu = name if stage.cpu(program) else stage.number
+    kernel = app.json("run", name, "--on", "vgpu", *PROBLEM, *backward)
     tiles = part(kernel)["tiles"] if "tiles" in part(kernel) else kernel["tiles"]
     blocks = ("--br", str(tiles["br"]), "--bc", str(tiles["bc"])) if tiles else ()
-    counted = part(app.json("run", stage.number, "--count-only", "--dtype", "fp16", *PROBLEM, *blocks, *backward))
+    counted = part(app.json("run", cpu, "--count-only", "--dtype", "fp16", *PROBLEM, *blocks, *backward))
     vgpu = part(kernel).get("vgpu") or kernel["vgpu"]
-    return [f'<a href="lesson{stage.number}.html">{stage.title}</a>', program, counted["closed_form"]["text"],
+    return [f'<a href="lesson{stage.number}.html">{stage.title}</a>', stage.named(program), counted["closed_form"]["text"],
             number(counted["ledger"]["hbm"]["elements"]), number(counted["ledger"]["flops"]["exp"]),
             overlap(stage, program), number(vgpu["barriers"])]
 
 
 def front_map(app):
-    rows = [map_row(app, stage, program) for stage in STAGES for program in stage.programs()]
+    rows = [map_row(app, stage, program) for stage in STAGES for program in stage.programs() if stage.kernel(program)]
     for later in json.loads((SITE / "generations.json").read_text())["later_stages"]:
         if not any(stage.number == later["stage"][:2] for stage in STAGES):
             rows.append([later["stage"], (f"not here yet: {later['change']}", "", 6)])
@@ -137,11 +139,16 @@ def lines_of(path):
     return found
 
 
+def paper_of(stage):
+    """Whose algorithms the comments of a stage name."""
+    return "FA1" if stage.number < "05" else "FA2"
+
+
 def paper_map(algorithm):
     """Rows (line, its words, whether code stands for it, {path: [(stage, line of the file)]})."""
     for line, (words, has_code) in algorithm["lines"].items():
         places = {}
-        for stage in STAGES:
+        for stage in (stage for stage in STAGES if paper_of(stage) == algorithm["paper"]):
             for program in stage.programs():
                 for path in filter(None, (stage.cpu(program), stage.kernel(program))):
                     for at in lines_of(path).get((algorithm["number"], line), []):
@@ -153,8 +160,8 @@ def algorithms():
     return json.loads((SITE / "paper_map.json").read_text())["algorithms"]
 
 
-def paper_map_table(_, number_asked):
-    algorithm = next(a for a in algorithms() if a["number"] == number_asked)
+def paper_map_table(_, number_asked, paper="FA1"):
+    algorithm = next(a for a in algorithms() if (a["number"], a["paper"]) == (number_asked, paper))
     rows = []
     for line, words, has_code, places in paper_map(algorithm):
         links = ["<br>".join(

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
+#include <optional>
 
 #include "sim/memory/worker.hpp"
 
@@ -37,6 +39,32 @@ class MachineBase {
   Observer observer_;
 };
 
+/// What workers add to tensors in HBM: a worker's sums are made once all workers before it are done.
+template <class Real>
+class OrderedSums {
+ public:
+  explicit OrderedSums(Index workers) : waiting_(workers) {}
+
+  void done(Index worker, std::vector<PendingSum<Real>> sums) {
+    const std::lock_guard lock(mutex_);
+    waiting_[worker] = std::move(sums);
+    for (; next_ < static_cast<Index>(waiting_.size()) && waiting_[next_]; ++next_) {
+      for (const PendingSum<Real>& sum : *waiting_[next_]) make(sum);
+      waiting_[next_].emplace();  // gives its memory back
+    }
+  }
+
+ private:
+  static void make(const PendingSum<Real>& sum) {
+    Real* to = sum.tensor.host().data() + sum.first;
+    for (const Real x : sum.values) *to = rounded(*to + x, sum.tensor.info().format), ++to;
+  }
+
+  std::mutex mutex_;
+  std::vector<std::optional<std::vector<PendingSum<Real>>>> waiting_;
+  Index next_ = 0;
+};
+
 /// The machine that a stage is given.
 template <class Real>
 class Machine : public MachineBase {
@@ -46,16 +74,13 @@ class Machine : public MachineBase {
   /// One launch: body(worker) for each worker of the grid.
   template <class Body>
   void parallel(const Grid& grid, Body body) {
-    std::vector<std::vector<PendingSum<Real>>> sums(grid.size());
+    OrderedSums<Real> sums(grid.size());
     launch(grid.size(), [&](Index id, WorkerState& state) {
-      Worker<Real> worker(state, sums[id], grid, id);
+      std::vector<PendingSum<Real>> own;
+      Worker<Real> worker(state, own, grid, id);
       body(worker);
+      sums.done(id, std::move(own));
     });
-    for (const auto& of_worker : sums)
-      for (const PendingSum<Real>& sum : of_worker) {
-        Real* to = sum.tensor.host().data() + sum.first;
-        for (const Real x : sum.values) *to = rounded(*to + x, sum.tensor.info().format), ++to;
-      }
   }
 };
 

@@ -104,7 +104,50 @@ class Worker {
 
   bool count_only() const { return state_.count_only; }
 
+  /// An atomic addition in the workers' order, as a GPU has to ask for it: waits until `turn` at `place` names this worker
+  /// (a read), and passes it on (a write). Here the order is that of the workers anyway, so that there is only the count.
+  void take_turn(const HbmVector<Real>& turn, Index place, Location where = Location::current()) {
+    assert(is_within({place, place + 1}, turn.info().rows));
+    state_.tally.count(turn.info(), Access::read, 1, where);
+    state_.tally.count(turn.info(), Access::write, 1, where);
+  }
+
+  /// For a worker that has a KV head: itself at each query head of the group, in the same SRAM.
+  class QueryHeads {
+   public:
+    struct Iterator {
+      const Worker* kv;
+      Index heads, head;
+      Worker operator*() const { return Worker(*kv, heads, head); }
+      Iterator& operator++() { return ++head, *this; }
+      bool operator!=(const Iterator& end) const {
+        if (head == end.head) kv->state_.head = kv->head;  // back at the KV head
+        return head != end.head;
+      }
+    };
+    QueryHeads(const Worker& kv, Index heads) : kv_(kv), heads_(heads) {}
+    Iterator begin() const { return {&kv_, heads_, kv_.head * group()}; }
+    Iterator end() const { return {&kv_, heads_, (kv_.head + 1) * group()}; }
+
+   private:
+    Index group() const { return heads_ / kv_.grid_.heads; }
+    const Worker& kv_;
+    Index heads_;
+  };
+  QueryHeads query_heads(Index heads) const { return {*this, heads}; }
+
  private:
+  Worker(const Worker& kv, Index heads, Index head)
+      : batch(kv.batch),
+        head(head),
+        kv_head(kv.head),
+        block(kv.block),
+        grid_{kv.grid_.batch, heads, kv.grid_.heads, kv.grid_.blocks},
+        state_(kv.state_),
+        sums_(kv.sums_) {
+    state_.head = head;
+  }
+
   static constexpr Format accumulators = sizeof(Real) == sizeof(double) ? Format::fp64 : Format::fp32;
 
   /// Of this worker's head: a tensor with the KV heads belongs to the group, one with a single head to all.

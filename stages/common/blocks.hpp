@@ -21,13 +21,14 @@ struct TileSizes {
   Index a;              ///< bytes of an element of an accumulator or statistic
   Index mask_bytes;     ///< an explicit mask's tile; 0 without one
   Index dropout_bytes;  ///< a copy of P after dropout; 0 without dropout
+  Index splits = 1;     ///< parts of the keys
 };
 
 template <class Real>
 TileSizes tile_sizes(const Problem<Real>& p, const Options& o, Index Br, Index Bc) {
   const Index a = bytes_per_element(accumulator(p.dtype));
   return {Br, Bc, p.d, p.dv, bytes_per_element(p.dtype), a, p.mask.empty() ? 0 : Br * Bc,
-          o.dropout > 0 ? a * Br * Bc : 0};
+          o.dropout > 0 ? a * Br * Bc : 0, o.splits};
 }
 
 /// The blocks of a run: those given by hand, Algorithm 1's (paper), or the largest of its shape that fit (strict); with

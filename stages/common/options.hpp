@@ -37,6 +37,8 @@ struct Options {
   std::optional<double> scale;         ///< of the scores; 1/√d when not given
   bool first_touch = false;            ///< stage 03: O, l, m are not initialised in HBM; the first visit creates them
   Index br = 0, bc = 0;                ///< tile rows and columns; 0: from the budget
+  Index splits = 1;                    ///< parts of the keys that are worked on apart, and combined
+  bool deterministic = false;          ///< backward: sums of several workers in one order on a GPU, too
 };
 
 inline double softmax_scale(const Shape& shape, const Options& options) {

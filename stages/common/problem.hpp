@@ -18,6 +18,7 @@ struct Problem : Shape {
   Vector slopes;               ///< ALiBi, one a head; empty: none
   Matrix O;                    ///< [Nq,dv]
   Vector LSE;                  ///< [Nq] log-sum-exp of the scaled scores, fp32: what 04 keeps for the backward pass
+  Vector D;                    ///< [Nq] rowsum(dO∘O), fp32
   Matrix S, P;                 ///< [Nq,Nk] of 01 and 02; 01 keeps them for the backward pass
   Vector l, m;                 ///< [Nq] row sum and row maximum of 03, fp32
   Matrix O_acc, dQ_acc;        ///< fp32 accumulators in 16-bit runs; O and dQ themselves otherwise
@@ -44,6 +45,7 @@ struct Problem : Shape {
     l = Vector(info("l", extra, accumulator(dtype), batch, heads, Nq, 1));
     m = Vector(info("m", extra, accumulator(dtype), batch, heads, Nq, 1));
     LSE = Vector(info("LSE", extra, accumulator(dtype), batch, heads, Nq, 1));
+    D = Vector(info("D", extra, accumulator(dtype), batch, heads, Nq, 1));
     if (!in.mask.empty()) {
       mask = Matrix(info("mask", input, Format::u8, in.mask_batch, in.mask_heads, Nq, Nk));
       std::ranges::copy(in.mask, mask.host().begin());
@@ -54,8 +56,19 @@ struct Problem : Shape {
     }
   }
 
-  sim::Grid grid() const { return {batch, heads, kv_heads}; }
-  sim::Grid kv_grid() const { return {batch, kv_heads, kv_heads}; }  ///< one worker for each KV head
+  /// What each part of the keys gives, [parts·Nq,dv] and [parts·Nq] in fp32: rows of part s begin at s·Nq.
+  Matrix partial_O(Index parts) const {
+    return Matrix(info("partial_O", sim::Role::extra, accumulator(dtype), batch, heads, parts * Nq, dv));
+  }
+  Vector partial_LSE(Index parts) const {
+    return Vector(info("partial_LSE", sim::Role::extra, accumulator(dtype), batch, heads, parts * Nq, 1));
+  }
+  /// [Tr], four bytes each: whose turn it is to add to a tile of rows.
+  Vector turns(Index Tr) const { return Vector(info("turn", sim::Role::extra, Format::fp32, batch, heads, Tr, 1)); }
+
+  /// One worker for each head, or one for each of its blocks.
+  sim::Grid grid(Index blocks = 1) const { return {batch, heads, kv_heads, blocks}; }
+  sim::Grid kv_grid(Index blocks = 1) const { return {batch, kv_heads, kv_heads, blocks}; }  ///< the same of each KV head
   bool grouped() const { return kv_heads != heads; }                 ///< several query heads add to one dK, dV
 
  private:

@@ -27,12 +27,25 @@ class VisibleTiles {
     return seen;
   }
 
-  /// Column tiles that some query of `rows` sees.
-  std::vector<sim::Range> cols(sim::Range rows) const {
+  /// Column tiles that some query of `rows` sees; of those among `keys`, which begin with a tile.
+  std::vector<sim::Range> cols(sim::Range rows) const { return cols(rows, {0, sees_.Nk}); }
+  std::vector<sim::Range> cols(sim::Range rows, sim::Range keys) const {
     std::vector<sim::Range> seen;
-    for (const sim::Range cols : sim::tiles(sees_.Nk, Bc_))
-      if (visited(rows, cols)) seen.push_back(cols);
+    for (Index j = keys.begin / Bc_; j * Bc_ < keys.end; ++j)
+      if (const sim::Range cols = sim::tile_range(j, sees_.Nk, Bc_); visited(rows, cols)) seen.push_back(cols);
     return seen;
+  }
+
+  /// These rows, or none of them where no tile of theirs is visited: what is not needed is not loaded.
+  sim::Range seen_rows(sim::Range rows) const { return seen_rows(rows, {0, sees_.Nk}); }
+  sim::Range seen_rows(sim::Range rows, sim::Range keys) const {
+    return none(rows, keys.begin, keys.end) ? sim::Range{rows.begin, rows.begin} : rows;
+  }
+  /// Likewise.
+  sim::Range seen_cols(sim::Range cols) const {
+    for (const sim::Range rows : sim::tiles(sees_.Nq, Br_))
+      if (visited(rows, cols)) return cols;
+    return {cols.begin, cols.begin};
   }
 
   /// No column tile before `cols` visits `rows`.

@@ -18,7 +18,8 @@ inline bool takes_all(const Stage& stage, const Inputs& in, const Options& o) {
       {"softcap", o.softcap > 0},     {"alibi", !in.slopes.empty()},
       {"mask", !in.mask.empty()},     {"block-mask", !in.block_mask.empty()},
       {"dropout", o.dropout > 0},     {"scale", o.scale.has_value()},
-      {"first-touch", o.first_touch},
+      {"first-touch", o.first_touch}, {"splits", o.splits > 1},
+      {"deterministic", o.deterministic},
   };
   return std::ranges::all_of(asked, [&](const auto& option) { return !option.second || stage.takes(option.first); });
 }

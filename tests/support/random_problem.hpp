@@ -38,10 +38,11 @@ inline std::string RandomProblem::text() const {
   const Shape& s = shape();
   return fmt::format(
       "batch {} heads {}/{} Nq {} Nk {} d {} dv {} {} br {} bc {} causal {} window {},{} softcap {} dropout {} "
-      "alibi {} mask {} block mask {} first touch {} sram {} bytes, {}",
+      "alibi {} mask {} block mask {} first touch {} splits {} deterministic {} sram {} bytes, {}",
       s.batch, s.heads, s.kv_heads, s.Nq, s.Nk, s.d, s.dv, name(inputs.dtype), options.br, options.bc, options.causal,
       options.window.left, options.window.right, options.softcap, options.dropout, !inputs.slopes.empty(),
-      !inputs.mask.empty(), !inputs.block_mask.empty(), options.first_touch, config.machine.sram_bytes,
+      !inputs.mask.empty(), !inputs.block_mask.empty(), options.first_touch, options.splits, options.deterministic,
+      config.machine.sram_bytes,
       config.machine.budget == sim::Budget::strict ? "strict" : "paper");
 }
 
@@ -100,6 +101,9 @@ inline RandomProblem random_problem(Random& random, const Stage& stage, bool cou
     for (Index n = 0; n < size; ++n) p.inputs.mask.push_back(random(0, 2) > 0);
   }
   o.first_touch = stage.takes("first-touch") && random.once_in(2);
+  o.deterministic = stage.takes("deterministic") && p.config.backward && random.once_in(2);
+  constexpr Index splits[] = {1, 2, 3, 7, 50};  // the last one more than there are tiles
+  if (stage.takes("splits")) o.splits = splits[random(0, 4)];
   choose_tiles(random, stage, p);
   return p;
 }
@@ -113,6 +117,8 @@ inline theory::ClosedFormOptions closed_form_options(const RandomProblem& p) {
   o.has_alibi = !p.inputs.slopes.empty();
   o.softcap = p.options.softcap > 0;
   o.first_touch = p.options.first_touch;
+  o.splits = p.options.splits;
+  o.deterministic = p.options.deterministic;
   o.block_mask = p.inputs.block_mask;
   return o;
 }
