@@ -248,7 +248,8 @@ Inputs large_inputs(const BenchProblem& p) {
 Options BenchProblem::options(bool deterministic) const {
   Options o;
   o.causal = causal;
-  (void)deterministic;
+  o.splits = splits;
+  o.deterministic = deterministic;
   return o;
 }
 

@@ -139,15 +139,17 @@ Counted count_on_card(const std::string& ncu, const Stage& stage, const BenchPro
 
 // ---- the ledger
 
-/// Bytes of the CPU program with these tiles: without arrays, nothing is computed.
+/// Bytes of the CPU program with these tiles, or of the stage's main one for a step that is CUDA's alone. Without
+/// arrays nothing is computed.
 void count_bytes(TrafficRow& row) {
+  const Stage& counted = row.stage->has(Side::cpu, Direction::forward) ? *row.stage : find_stage(row.stage->folder());
   Inputs in;
   in.shape = row.problem.shape(), in.dtype = row.problem.dtype;
   Options options = row.problem.options(false);
   if (row.tiles) options.br = row.tiles->Br, options.bc = row.tiles->Bc;
   RunConfig config;
   config.machine.count_only = true;
-  const RunResult result = run(*row.stage, in, options, config);
+  const RunResult result = run(counted, in, options, config);
   for (const sim::LedgerLine& line : result.forward.ledger.lines()) {
     if (line.access != sim::Access::write) row.ledger_read += static_cast<double>(line.bytes);
     if (line.access != sim::Access::read) row.ledger_written += static_cast<double>(line.bytes);

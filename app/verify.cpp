@@ -7,6 +7,7 @@
 
 #include "app/backend.hpp"
 #include "app/progress.hpp"
+#include "stages/common/around_run.hpp"
 #include "stages/common/draw.hpp"
 
 namespace flash::app {
@@ -32,7 +33,10 @@ bool has_backward_on(const Stage& stage, cuda::Backend backend) {
 /// @throws Refused where the backend or the stage's kernels for it are not here.
 Place open_place(const std::string& name, const Stage& stage) {
   Place place{name, parse_backend(name), stage.has_backward(), nullptr};
-  if (!place.backend) return place;
+  if (!place.backend) {
+    require_programs(stage, Side::cpu, false);
+    return place;
+  }
   if (place.backend == cuda::Backend::gpu) place.gpu = open_gpu(0).device;
   cuda::find_kernels(stage, *place.backend, false);
   place.backward = has_backward_on(stage, *place.backend);

@@ -108,12 +108,9 @@ struct VerifyCommand {
   bool json = false;
 };
 
-/// The newest stage's.
-const Stage& main_stage() { return stage_named(stages().back().number().substr(0, 2)); }
-
 Status run_verify(const VerifyCommand& c) {
   const auto begin = std::chrono::steady_clock::now();
-  const Verification v = verify(c.stage.empty() ? main_stage() : stage_named(c.stage), c.on);
+  const Verification v = verify(c.stage.empty() ? main_stages().back().get() : stage_named(c.stage), c.on);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (c.json)
     print_json(json(v, seconds));

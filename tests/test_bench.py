@@ -4,6 +4,7 @@ pretended."""
 # label: full
 import json
 import pathlib
+import re
 import shutil
 import sys
 import unittest
@@ -85,6 +86,36 @@ class Bench(PretendedGpu):
         self.validate("bench", document)
         self.assertFalse(any("seconds" in row for row in document["rows"]))
         self.assertFalse(document["rows"][1]["check"]["o"]["pass"])
+
+    # ---- the same bits
+
+    def with_deterministic_kernels(self):
+        """Stage 04's, which say that they take it: they are deterministic on the virtual GPU anyhow."""
+        for program in ("forward", "backward"):
+            source = (ROOT / f"cuda/04_recomputed_backward/{program}.cu").read_text()
+            changed = re.sub(r'(FLASH_MODULE = [^;]*"causal)', r"\1 deterministic", source)
+            self.assertNotEqual(changed, source)
+            copy = self.folder.parent / f"{self.folder.name}-{program}.cu"
+            self.addCleanup(copy.unlink)
+            copy.write_text(changed)
+            self.compile(copy, pathlib.Path(self.environment["FLASH_KERNELS"]) / f"gpu/04_recomputed_backward_{program}.so")
+
+    def test_deterministic(self):
+        self.with_deterministic_kernels()
+        asked = ["04", "--n", "40", "--batch", "1", "--heads", "1", "--backward", "--deterministic"]
+        rows = self.document(*asked)["rows"]
+        self.assertEqual([row.get("same_bits") for row in rows], [None, 100])
+        self.assertIn("04_recomputed_backward, deterministic: 100 runs on the same inputs, every bit of dQ, dK and dV the "
+                      "same; 1.000 times as long", self.text(*asked))
+        self.environment["FLASH_PRETENDED_NOISE"] = "40"
+        done = self.start("bench", *asked, "--json")
+        self.assertEqual((done.returncode, json.loads(done.stdout)["rows"][1]["same_bits"]), (1, 0))
+        self.assertIn("FAILS: 04_recomputed_backward, deterministic: two of 100 runs", self.start("bench", *asked).stdout)
+
+    def test_kernels_that_are_not_deterministic_on_purpose(self):
+        rows = self.document("04", "--n", "40", "--batch", "1", "--heads", "1", "--backward", "--deterministic")["rows"]
+        self.assertIn("seconds", rows[0])
+        self.assertIn("deterministic", rows[1]["why"])
 
     # ---- cells
 

@@ -1,6 +1,7 @@
 // A device.so without CUDA: "GPUs" that are virtual ones, for what the program does around a GPU. The environment says
 // how many there are and how much memory they have (FLASH_PRETENDED_GPUS, FLASH_PRETENDED_BYTES), from how many keys on
-// nothing is computed (FLASH_PRETENDED_KEYS) and whether cuBLAS is there (FLASH_PRETENDED_CUBLAS).
+// nothing is computed (FLASH_PRETENDED_KEYS) whether cuBLAS is there (FLASH_PRETENDED_CUBLAS),
+// and for how many keys dQ's first bits change from run to run (FLASH_PRETENDED_NOISE).
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -31,10 +32,13 @@ class Pretended final : public cuda::Device {
   void free_all() override { machine_.free_all(); }
   double run(const cuda::Module& module, const cuda::Problem& problem, int times) override {
     if (problem.Nk < said("FLASH_PRETENDED_KEYS", 1L << 40)) machine_.run([&] { module.launch(problem, nullptr); });
+    if (problem.dQ && problem.Nk == said("FLASH_PRETENDED_NOISE", 0))
+      reinterpret_cast<unsigned short*>(problem.dQ)[0] ^= static_cast<unsigned short>(++runs_ % 2);
     return 0.25 * times;
   }
 
  private:
+  int runs_ = 0;
   gpu::Machine machine_{{.checks = false, .counts = false}};
 };
 
