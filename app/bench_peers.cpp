@@ -14,6 +14,7 @@ constexpr std::pair<const char*, const char*> known[] = {
     {"flash", "PyTorch's flash (FA2)"}, {"cudnn", "PyTorch's cuDNN"}, {"efficient", "PyTorch's memory-efficient"},
     {"math", "PyTorch's math"},         {"triton", "Triton"},         {"fa3", "FA3 (fa3_fwd_interface)"},
     {"fa4", "FA4 (flash_attn.cute)"},
+    {"math", "PyTorch's math"},  // last: it takes what memory there is
 };
 
 /// FLASH_PYTHON in the environment names another than python3.

@@ -155,7 +155,7 @@ class Bench(PretendedGpu):
         self.with_peers()
         document = self.document("03", "04", *SIZES, "--peers")
         peers = {peer["peer"]: peer for peer in document["peers"]}
-        self.assertEqual(list(peers), ["flash", "cudnn", "efficient", "math", "triton", "fa3", "fa4"])
+        self.assertEqual(list(peers), ["flash", "cudnn", "efficient", "triton", "fa3", "fa4", "math"])
         for name in ("flash", "cudnn", "efficient"):  # half a second beside a quarter
             self.assertEqual((peers[name]["seconds"]["median"], peers[name]["ratio"]), (0.5, 2))
             self.assertEqual((peers[name]["version"], peers[name]["check"]["tolerance"]), ("1.2", 1e-3))
