@@ -11,8 +11,11 @@ namespace flash::app {
 namespace {
 
 constexpr std::pair<const char*, const char*> known[] = {
-    {"flash", "PyTorch's flash (FA2)"}, {"cudnn", "PyTorch's cuDNN"}, {"efficient", "PyTorch's memory-efficient"},
-    {"math", "PyTorch's math"},         {"triton", "Triton"},         {"fa3", "FA3 (fa3_fwd_interface)"},
+    {"flash", "PyTorch's flash (FA2)"},
+    {"cudnn", "PyTorch's cuDNN"},
+    {"efficient", "PyTorch's memory-efficient"},
+    {"triton", "Triton"},
+    {"fa3", "FA3 (fa3_fwd_interface)"},
     {"fa4", "FA4 (flash_attn.cute)"},
     {"math", "PyTorch's math"},  // last: it takes what memory there is
 };

@@ -1,6 +1,7 @@
 #include "app/bench_report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -106,19 +107,24 @@ std::string determinism_text(const Bench& b, const BenchRow& row) {
   return text + "\n";
 }
 
-/// What the tables don't say.
-std::string notes(const Bench& b) {
-  std::string text;
-  for (const BenchRow& row : b.rows) {
-    if (!row.why_not.empty()) text += paragraph("not timed: ", row.why_not, columns);
-    if (!row.check.pass())
-      text +=
-          fmt::format("{} FAILS on a small problem, so nothing was timed:{}", row_name(row), check_report(row.check));
-    if (row.deterministic && !row.times.empty()) text += determinism_text(b, row);
+/// What the tables don't say: each note once, whichever cells have it.
+std::string notes(const Benches& all) {
+  std::vector<std::string> notes;
+  const auto add = [&](const std::string& note) {
+    if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
+  };
+  for (const Bench& b : all.cells) {
+    for (const BenchRow& row : b.rows) {
+      if (!row.why_not.empty()) add(paragraph("not timed: ", row.why_not, columns));
+      if (!row.check.pass())
+        add(fmt::format("{} FAILS on a small problem, so nothing was timed:{}", row_name(row),
+                        check_report(row.check)));
+      if (row.deterministic && !row.times.empty()) add(determinism_text(b, row));
+    }
+    for (const PeerRow& peer : b.peers)
+      if (!peer.why_not.empty()) add(paragraph("not timed: ", peer.title + ": " + peer.why_not, columns));
   }
-  for (const PeerRow& peer : b.peers)
-    if (!peer.why_not.empty()) text += paragraph("not timed: ", peer.title + ": " + peer.why_not, columns);
-  return text;
+  return fmt::format("{}", fmt::join(notes, ""));
 }
 
 std::string one_cell(const Benches& all) {
@@ -136,7 +142,18 @@ std::string one_cell(const Benches& all) {
   for (const PeerRow& peer : b.peers)
     if (!peer.times.empty()) add_line(table, b, peer.title, peer.times, "");
   return paragraph("", problem_text(b.problem) + " " + method_text(all) + yardstick_text(b), columns) + "\n" +
-         table.text() + notes(b);
+         table.text() + notes(all);
+}
+
+constexpr const char* kGemm = "GEMM";
+
+/// The stages that ratios are of: one, unless some cells leave it out.
+std::string names_of_ours(const Benches& all) {
+  std::vector<std::string> names;
+  for (const Bench& b : all.cells)
+    if (const BenchRow* row = ours(b))
+      if (names.empty() || names.back() != row->kernels.stage->id) names.push_back(row->kernels.stage->id);
+  return fmt::format("{}", fmt::join(names, " or "));
 }
 
 /// One column for each that was timed in any cell: a stage by its number, a peer by its name.
@@ -155,6 +172,7 @@ std::vector<std::string> contenders(const Benches& all) {
 }
 
 const Timings* find_times(const Bench& b, const std::string& contender) {
+  if (contender == kGemm) return &b.yardstick.times;
   for (const BenchRow& row : b.rows)
     if (row.kernels.stage->short_name() + (row.deterministic ? " det" : "") == contender) return &row.times;
   for (const PeerRow& peer : b.peers)
@@ -162,17 +180,16 @@ const Timings* find_times(const Bench& b, const std::string& contender) {
   return nullptr;
 }
 
-/// `cell` says one contender's number.
+/// A line for each cell, a column for each of `names`, whose number `cell_text` says.
 template <class CellText>
-std::string sweep_table(const Benches& all, const char* unit, const CellText& cell_text) {
+std::string sweep_table(const Benches& all, const std::vector<std::string>& names, const char* unit,
+                        const CellText& cell_text) {
   Table table;
-  table.column("d").column("N").column("mask", "", Table::Align::left).column("GEMM", "TFLOP/s");
-  const std::vector<std::string> names = contenders(all);
+  table.column("d").column("N").column("mask", "", Table::Align::left);
   for (const std::string& name : names) table.column(name, unit);
   for (const Bench& b : all.cells) {
     const BenchProblem& p = b.problem;
-    std::vector<std::string> cells{fmt::format("{}", p.d), fmt::format("{}", p.n), p.causal ? "causal" : "none",
-                                   b.yardstick.times.empty() ? "-" : speed_text(b.yardstick.rate() * 1e-12)};
+    std::vector<std::string> cells{fmt::format("{}", p.d), fmt::format("{}", p.n), p.causal ? "causal" : "none"};
     for (const std::string& name : names) {
       const Timings* times = find_times(b, name);
       cells.push_back(times && !times->empty() ? cell_text(b, *times) : "-");
@@ -180,19 +197,6 @@ std::string sweep_table(const Benches& all, const char* unit, const CellText& ce
     table.row(cells);
   }
   return table.text();
-}
-
-/// Each note once, whichever cells have it.
-std::string notes_of_all(const Benches& all) {
-  std::vector<std::string> seen;
-  std::string text;
-  for (const Bench& b : all.cells) {
-    const std::string note = notes(b);
-    if (std::ranges::find(seen, note) != seen.end()) continue;
-    seen.push_back(note);
-    text += note;
-  }
-  return text;
 }
 
 std::string many_cells(const Benches& all) {
@@ -204,18 +208,21 @@ std::string many_cells(const Benches& all) {
                             first.problem.batch * first.problem.n, first.problem.heads * first.problem.d,
                             method_text(all), gemm_size, first.yardstick.why_not.empty() ? "" : yardstick_text(first)),
                 columns);
-  text += "\n" + sweep_table(all, "TFLOP/s",
-                             [](const Bench& b, const Timings& times) { return speed_text(tflops(b, times)); });
-  if (first.yardstick.why_not.empty())
-    text += "\nShare of the GEMM's speed\n" + sweep_table(all, "%", [](const Bench& b, const Timings& times) {
-              return share(b, times) ? fmt::format("{:.1f}", 100 * *share(b, times)) : "-";
+  const std::vector<std::string> names = contenders(all);
+  std::vector<std::string> with_gemm = names;
+  if (!first.yardstick.times.empty()) with_gemm.insert(with_gemm.begin(), kGemm);
+  text += "\n" + sweep_table(all, with_gemm, "TFLOP/s", [](const Bench& b, const Timings& times) {
+            return speed_text(&times == &b.yardstick.times ? b.yardstick.rate() * 1e-12 : tflops(b, times));
+          });
+  if (!first.yardstick.times.empty())
+    text += "\nShare of the GEMM's speed\n" + sweep_table(all, names, "%", [](const Bench& b, const Timings& times) {
+              return fmt::format("{:.1f}", 100 * share(b, times).value_or(0));
             });
-  if (const BenchRow* reference = ours(first))
-    text += fmt::format("\nHow many times as fast {} is\n", reference->kernels.stage->id) +
-            sweep_table(all, "x", [](const Bench& b, const Timings& times) {
-              return ours(b) ? fmt::format("{:.2f}", times.median() / ours(b)->times.median()) : "-";
-            });
-  return text + notes_of_all(all);
+  text += fmt::format("\nHow many times as fast {} is\n", names_of_ours(all)) +
+          sweep_table(all, names, "x", [](const Bench& b, const Timings& times) {
+            return ours(b) ? fmt::format("{:.2f}", times.median() / ours(b)->times.median()) : "-";
+          });
+  return text + notes(all);
 }
 
 // ---- JSON
