@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr double kAllowed = 0.01;  ///< of the fill of the SMs
 
 constexpr const char* kFill = "l1tex__m_xbar2l1tex_read_bytes.sum";
-constexpr const char* kL2Sectors = "lts__t_sectors_srcunit_tex_op_read.sum";
+constexpr const char* kL2Sectors = "lts__t_sectors_op_read.sum";
 constexpr const char* kDramRead = "dram__bytes_read.sum";
 constexpr const char* kDramWritten = "dram__bytes_write.sum";
 constexpr double sector_bytes = 32;

@@ -10,7 +10,7 @@ namespace flash::app {
 /// Bytes that the counters saw.
 struct Counted {
   double sm_fill = 0;  ///< from L2 into the SMs
-  double l2_read = 0;  ///< asked of L2 by the SMs
+  double l2_read = 0;  ///< asked of L2, nearly all by the SMs
   double dram_read = 0, dram_written = 0;
 };
 

@@ -27,6 +27,10 @@ def short(stage):
     return folder[:2] + letter[:1]
 
 
+def tiles_of(row):
+    return f'{row["tiles"]["br"]}\u00a0×\u00a0{row["tiles"]["bc"]}' if row["tiles"] else "none"
+
+
 def digits(value):
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
@@ -66,7 +70,7 @@ def speed_cell(run, name, ours):
     row = timed(run).get(name)
     if not row:
         return ("–", "number")
-    ratio = f' ({row["seconds"]["median"] / ours["seconds"]["median"]:.2f})' if ours and row is not ours else ""
+    ratio = f' ({row["seconds"]["median"] / ours["seconds"]["median"]:.2f})' if row is not ours else ""
     return (digits(row["tflops"]) + ratio, "number")
 
 
@@ -83,9 +87,9 @@ def sweep(direction):
     if not names:
         return NOTHING
     rows = []
-    for run in cells:
+    for run in filter(last_stage, cells):
         ours, problem = last_stage(run), run["problem"]
-        share = f'{100 * ours["gemm_share"]:.0f} %' if ours and "gemm_share" in ours else "–"
+        share = f'{100 * ours["gemm_share"]:.0f} %' if "gemm_share" in ours else "–"
         gemm = digits(run["gemm"]["tflops"]) if (run.get("gemm") or {}).get("tflops") else "–"
         rows.append([number(problem["d"]), number(problem["n"]), mask(problem), (gemm, "number"), (share, "number"),
                      *(speed_cell(run, name, ours) for name in names)])
@@ -103,9 +107,8 @@ def ladder_table(run):
         if "stage" not in row or row.get("deterministic"):
             continue
         median = row["seconds"]["median"]
-        tiles = f'{row["tiles"]["br"]} × {row["tiles"]["bc"]}' if row["tiles"] else "none"
         share = f'{100 * row["gemm_share"]:.1f} %' if "gemm_share" in row else "–"
-        rows.append([name, tiles, (f"{1e3 * median:.4g}", "number"), (digits(row["tflops"]), "number"),
+        rows.append([name, tiles_of(row), (f"{1e3 * median:.4g}", "number"), (digits(row["tflops"]), "number"),
                      (share, "number"), (f"{before / median:.2f}" if before else "–", "number")])
         before = median
     return table(["step", "tiles", "time [ms]", "TFLOP/s", "of GEMM", "× the one above"], rows,
@@ -169,10 +172,9 @@ def traffic():
         return NOTHING
     rows = []
     for row in newest["traffic"]:
-        tiles = f'{row["tiles"]["br"]} × {row["tiles"]["bc"]}' if row["tiles"] else "none"
         counted = [row["ledger"]["read_bytes"], row["sm_fill_bytes"]]
         others = [row["l2_read_bytes"], row["dram_read_bytes"], row["dram_written_bytes"]]
-        rows.append([short(row["stage"]), sizes(row["problem"]), tiles, *(number(round(n)) for n in counted),
+        rows.append([short(row["stage"]), sizes(row["problem"]), tiles_of(row), *(number(round(n)) for n in counted),
                      (f'{100 * row["off"]:+.2f} %'.replace("-", "−"), "number"), *(number(round(n)) for n in others)])
     return table(["step", "problem", "tiles", "ledger reads [bytes]", "SM fill [bytes]", "off", "L2 reads [bytes]",
                   "DRAM reads [bytes]", "DRAM writes [bytes]"], rows,
