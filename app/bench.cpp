@@ -55,9 +55,10 @@ BenchRow make_row(const Stage& stage, const BenchProblem& p, const Gpu& gpu, boo
   row.kernels.device = gpu.device;
   try {
     const Inputs in = inputs_of(p);
-    cuda::require_taken(row.kernels, in, p.options(deterministic));
-    cuda::require_room(row.kernels, in.shape, false);
-    row.tiles = cuda::tiles(timed_module(row), p.d);
+    const Options options = p.options(deterministic);
+    cuda::require_taken(row.kernels, in, options);
+    cuda::require_room(row.kernels, in.shape, p.splits, false);
+    row.tiles = cuda::tiles(timed_module(row), *gpu.device, in, options);
   } catch (const Refused& refused) {
     row.why_not = refused.what();
   }

@@ -156,23 +156,25 @@ void count_bytes(TrafficRow& row) {
   }
 }
 
+/// fp16 where the kernels don't take bf16, unless one of them is asked for.
+void take_dtype(const cuda::Kernels& kernels, BenchProblem& p, const std::string& asked) {
+  if (!asked.empty()) {
+    p.dtype = asked == name(Format::bf16) ? Format::bf16 : Format::fp16;
+    return;
+  }
+  const std::vector<Format> taken = cuda::dtypes(*kernels.forward);
+  p.dtype = std::ranges::find(taken, Format::bf16) != taken.end() ? Format::bf16 : Format::fp16;
+}
+
 TrafficRow traffic_row(const Stage& stage, BenchProblem p, const Gpu& gpu, const std::string& dtype) {
   cuda::Kernels kernels = cuda::find_kernels(stage, cuda::Backend::gpu, false);
   kernels.device = gpu.device;
-  const auto require = [&](Format format) {
-    Inputs in;
-    in.shape = p.shape(), in.dtype = p.dtype = format;
-    cuda::require_taken(kernels, in, p.options(false));
-  };
-  if (dtype.empty()) try {
-      require(Format::bf16);
-    } catch (const Refused&) {
-      require(Format::fp16);
-    }
-  else
-    require(dtype == name(Format::bf16) ? Format::bf16 : Format::fp16);
-  cuda::require_room(kernels, p.shape(), false);
-  TrafficRow row{&stage, p, cuda::tiles(*kernels.forward, p.d), 0, 0, {}};
+  take_dtype(kernels, p, dtype);
+  Inputs in;
+  in.shape = p.shape(), in.dtype = p.dtype;
+  cuda::require_taken(kernels, in, p.options(false));
+  cuda::require_room(kernels, in.shape, p.splits, false);
+  TrafficRow row{&stage, p, cuda::tiles(*kernels.forward, *gpu.device, in, p.options(false)), 0, 0, {}};
   count_bytes(row);
   return row;
 }

@@ -15,6 +15,11 @@ Json budget_json(const Asked& asked) {
   return asked.config.machine.budget == sim::Budget::strict ? "strict" : "paper";
 }
 
+Json warps_json(const Asked& asked) {
+  if (asked.kernels || !asked.stage->takes("warps")) return nullptr;
+  return asked.options.warps == Warps::split_k ? "split-k" : "split-q";
+}
+
 Json tiles_json(const std::optional<Blocks>& blocks) {
   if (!blocks) return nullptr;
   return {{"br", blocks->Br}, {"bc", blocks->Bc}};
@@ -24,6 +29,9 @@ Json tiles_json(const std::optional<Blocks>& blocks) {
 void add_pass(Json& json, const Pass& pass, const Law& law, const Asked& asked, std::size_t n) {
   if (!asked.kernels) {
     json["ledger"] = ledger_json(pass.ledger, asked.config.machine.sram_bytes);
+    const sim::SramTraffic& exchange = pass.ledger.exchange();
+    if (asked.stage->takes("warps"))
+      json["ledger"]["sram"]["between_warps"] = {{"read", exchange.read}, {"write", exchange.write}};
     add_closed_form(json, law);
     return;
   }
@@ -70,6 +78,7 @@ Json problem_json(const Asked& asked) {
       {"dropout_seed", o.dropout_seed},
       {"first_touch", o.first_touch},
       {"splits", o.splits},
+      {"warps", warps_json(asked)},
       {"deterministic", o.deterministic},
       {"budget", budget_json(asked)},
       {"count_only", asked.config.machine.count_only},

@@ -40,6 +40,13 @@ sim::Budget parse_budget(std::string_view text) {
       fmt::format("the budget \"{}\" was asked for, but there is no such budget; take paper or strict", text));
 }
 
+std::optional<Warps> parse_warps(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  if (text == "split-q") return Warps::split_q;
+  if (text == "split-k") return Warps::split_k;
+  throw Refused(fmt::format("--warps {} was asked for, but warps share no work that way; take split-q or split-k", text));
+}
+
 // ---- options on the command line
 
 void add_input_options(CLI::App& command, RunOptions& t) {
@@ -95,6 +102,7 @@ void add_machine_options(CLI::App& command, RunOptions& t) {
            "paper (default): Algorithm 1's tiles, may overflow; strict: the largest that fit; 01: neither");
   cpu.whole("--br", t.br, "rows of a tile (queries); with --bc, in place of the budget's; not for 01");
   cpu.whole("--bc", t.bc, "columns of a tile (keys)");
+  cpu.text("--warps", t.warps, "NAME", "05b: split-q (default): a warp has rows; split-k: it has keys");
   cpu.flag("--first-touch", t.first_touch, "03: the first visit makes O, l, m; none are initialised in HBM");
   cpu.flag("--count-only", t.count_only, "the same loops, counted without arithmetic");
 
@@ -151,6 +159,7 @@ Options attention_options(const RunOptions& t, Format dtype) {
   o.dropout_seed = t.dropout_seed;
   o.scale = t.scale;
   o.first_touch = t.first_touch;
+  o.warps = parse_warps(t.warps);
   o.splits = t.splits.value_or(1);
   if (o.splits < 1)
     throw Refused(fmt::format("--splits {} was asked for, but the keys have at least one part; take 1 or more", o.splits));

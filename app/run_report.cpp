@@ -37,6 +37,7 @@ std::string features(const Asked& asked) {
   if (o.dropout > 0) list.push_back(fmt::format("dropout {} (seed {})", o.dropout, o.dropout_seed));
   if (o.first_touch) list.push_back("first touch");
   if (o.splits > 1) list.push_back(fmt::format("{} splits", o.splits));
+  if (o.warps) list.push_back(*o.warps == Warps::split_q ? "split-Q" : "split-K");
   if (o.deterministic) list.push_back("deterministic");
   return fmt::format("{}", fmt::join(list, ", "));
 }
@@ -92,8 +93,12 @@ std::string sram_text(const Pass& pass, const Asked& asked) {
   const Index peak = pass.ledger.sram_peak().bytes, capacity = asked.config.machine.sram_bytes;
   const std::string held = pass.blocks ? fmt::format("peak {} bytes = {:.2f} M", grouped(peak), 1.0 * peak / capacity)
                                        : fmt::format("needs {} bytes: no capacity is enforced here", grouped(peak));
-  return fmt::format("  SRAM         {} elements read, {} written; {}\n", grouped(pass.ledger.sram().read),
-                     grouped(pass.ledger.sram().write), held);
+  std::string text = fmt::format("  SRAM         {} elements read, {} written; {}\n", grouped(pass.ledger.sram().read),
+                                 grouped(pass.ledger.sram().write), held);
+  if (const sim::SramTraffic& exchange = pass.ledger.exchange(); asked.stage->takes("warps"))
+    text += fmt::format("  warps        {} elements read of each other's, {} written for each other\n",
+                        grouped(exchange.read), grouped(exchange.write));
+  return text;
 }
 
 std::string law_text(const Law& law, const sim::Ledger& ledger) {

@@ -217,7 +217,10 @@ class Theorem2(Case):
         schedules = {schedule["name"]: schedule for schedule in theorem2["schedules"]}
         self.assertEqual({name: schedule["coefficients"] for name, schedule in schedules.items()},
                          {"03_forward": [12, 16, 3, 2], "04_forward": [12, 8, 3, 1], "04_backward": [20, 4, 7, 0],
-                          "algorithm_4_backward": [20, 8, 7, 0]})
+                          "algorithm_4_backward": [20, 8, 7, 0], "05_forward": [8, 0, 2, 1],
+                          "05_backward": [16, 8, 9, 1]})
+        self.assertEqual({schedule["name"]: schedule["coefficients"] for schedule in theorem2["one_sided"]},
+                         {"03_forward_one_sided": [6, 8, 3, 2], "05_forward_one_sided": [4, 0, 2, 1]})
         for schedule in schedules.values():
             self.assertTrue(schedule["exact"] and schedule["ok"])
             self.assertLessEqual(schedule["residual"], 1e-12)
@@ -233,7 +236,37 @@ class Theorem2(Case):
             self.assertLess(crossover["elements"]["03"], crossover["elements"]["other"])
         self.assertEqual(theorem2["crossover"]["against_02"]["M_over_d²"] * 64, 4)
         self.assertTrue(theorem2["ok"])
+        self.constants(theorem2["limiting_constants"])
+        self.equal_memory(theorem2["equal_memory"])
         self.published(theorem2["published"])
+
+    def constants(self, limits):
+        self.assertEqual([row["constant"] for row in limits["rows"]], [12, 8, 6, 4])
+        self.assertEqual((limits["loop_order"], limits["all_of_M"]), ([1.5, 1.5], [2, 2]))
+
+    def equal_memory(self, found):
+        """The loop order gives 3/2 and the shape of the blocks 2, but for whole turns and what must move once."""
+        N, d, M = found["N"], found["d"], found["M"]
+        self.assertEqual(M, 8 * d * d)
+        passes = {row["name"]: row for row in found["passes"]}
+        elements = {name: row["elements"] for name, row in passes.items()}
+        self.assertEqual(elements["01 materialized, ideal"], 4 * N * N + 4 * N * d)
+        fa1, fa2 = "03 K, V stay", "05a Q, O stay, roles swapped"
+        capped, alone = "05a Q, O stay, in Algorithm 1's blocks", "05a Q, O stay, all of M for them"
+        Tc = -(-N // passes[fa1]["tiles"]["bc"])
+        self.assertEqual(elements[fa1], 3 * N * d + 2 * N + Tc * N * (3 * d + 4))
+        for name in (fa2, capped, alone):
+            Tr = -(-N // passes[name]["tiles"]["br"])
+            self.assertEqual(elements[name], 2 * N * d + N + 2 * Tr * N * d)
+        self.assertEqual(passes[capped]["tiles"]["br"], d)
+        self.assertEqual(found["order"], elements[fa1] / elements[fa2])
+        self.assertEqual(found["shape"], elements[capped] / elements[fa2])
+        self.assertLess(abs(found["order"] - 3 / 2), 0.05)
+        for two in (found["shape"], found["all_of_M"]["K, V"], found["all_of_M"]["Q, O"]):
+            self.assertLess(abs(two - 2), 0.2)
+        for row in passes.values():
+            if row["tiles"] and not row["name"].startswith("02"):  # it is held to M: the tiles that stay and pass fit
+                self.assertLessEqual(2 * d * (row["tiles"]["br"] + row["tiles"]["bc"]), M)
 
     def published(self, figures):
         self.assertEqual([figure["printed_GB"] for figure in figures], [40.3, 35.3, 4.4])
@@ -249,8 +282,8 @@ class Theorem2(Case):
     def test_text(self):
         text = self.text("theorem2")
         self.assert_narrow(text, 120)
-        for words in ("03_forward", "exact", "It fails, as it must.", "floor 4Nd", "printed: 40.3 GB",
-                      "one of several accountings that fit", "24.70", "15.57"):
+        for words in ("03_forward", "exact", "It fails, as it must", "floor 4Nd", "Predict, then run",
+                      "printed: 40.3 GB", "one of several accountings that fit", "24.70", "15.57"):
             self.assertIn(words, text)
 
 

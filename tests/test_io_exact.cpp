@@ -62,6 +62,7 @@ void check_work(const std::string& law, const RandomProblem& p, const Pass& pass
     R = visited.read["Q"] / s.d;
   }
   const Work& work = kWork.at(law);
+  if (p.options.warps == Warps::split_k) R = pass.ledger.exchange().read / (s.dv + 2);  // each warp has exps for each row
   INFO(law << " A " << A << " R " << R);
   REQUIRE(pass.ledger.flops().matmul == 2 * A * (work.products_d * s.d + work.products_dv * s.dv));
   const Index combined = moved(pass.ledger, sim::Access::read)["partial_LSE"];  // rows of the parts: two exps for each
@@ -104,6 +105,7 @@ void tally(std::map<std::string, int>& met, const Stage& stage, const RandomProb
       {"mask", !p.inputs.mask.empty()},       {"dropout", p.options.dropout > 0},
       {"scale", p.options.scale.has_value()}, {"block-mask", !p.inputs.block_mask.empty()},
       {"first-touch", p.options.first_touch}, {"br and bc", p.options.br > 0},
+      {"warps", p.options.warps.has_value()},
       {"splits", p.options.splits > 1},       {"deterministic", p.options.deterministic},
   };
   for (const auto& [option, is_asked] : asked)

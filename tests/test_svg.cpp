@@ -212,6 +212,21 @@ TEST_CASE("plots") {
   CHECK(wrong_xml(plot_svg({"one point", "x", "y", {{"p", {{1, 1}}}}})) == "");
 }
 
+TEST_CASE("bars are as long as what they stand for") {
+  const std::string svg = bars_svg({"HBM & M", {{"01 < 02", "68 elements", 68}, {"05", "17 elements", 17, 1}}});
+  CHECK(wrong_xml(svg) == "");
+  std::smatch m;
+  const std::regex bars(R"(<rect fill='[^']+' x='([0-9.]+)' y='[0-9.]+' width='([0-9.]+)')");
+  REQUIRE(std::regex_search(svg, m, bars));
+  const double x = std::stod(m.str(1)), width = std::stod(m.str(2));
+  const std::string rest = m.suffix();
+  REQUIRE(std::regex_search(rest, m, bars));
+  CHECK(std::stod(m.str(1)) == x);
+  CHECK(std::abs(4 * std::stod(m.str(2)) - width) < 0.3);
+  CHECK(svg.find("68 elements") != std::string::npos);
+  CHECK_THROWS_AS(bars_svg({"none", {{"", "", 0}}}), std::invalid_argument);
+}
+
 TEST_CASE("timelines") {
   Timeline t{"a tile",
              "nominal cycles",

@@ -39,6 +39,51 @@ Walker forward_walker(Index statistics, Perturbation wrong = {}) {
   };
 }
 
+/// FA2's order, in blocks that `blocks` chooses.
+Walker q_outside_walker(Blocks blocks(Index M, Index d)) {
+  return [=](Index N, Index d, Index M) {
+    const auto [Br, Bc] = blocks(M, d);
+    Index count = 0;
+    for (Index i = 0; i < N; i += Br) {
+      count += std::min(Br, N - i) * (2 * d + 1);
+      for (Index j = 0; j < N; j += Bc) count += 2 * std::min(Bc, N - j) * d;
+    }
+    return count;
+  };
+}
+
+Blocks algorithm_1_blocks(Index M, Index d) { return paper_blocks(M, d); }
+
+Blocks swapped(Index M, Index d) {
+  const auto [Br, Bc] = paper_blocks(M, d);
+  return {Bc, Br};
+}
+
+/// Every column block: K, V, dK, dV; every visit: Q, dO, LSE, D and dQ both ways. Before and after: D, dQ.
+Index by_column_blocks(Index N, Index d, Index M) {
+  const auto [Br, Bc] = paper_blocks(M, d);
+  Index count = N * (5 * d + 1);
+  for (Index j = 0; j < N; j += Bc) {
+    count += 4 * std::min(Bc, N - j) * d;
+    for (Index i = 0; i < N; i += Br) count += std::min(Br, N - i) * (4 * d + 2);
+  }
+  return count;
+}
+
+/// Algorithm 1's order with K and V in all of M, one query at a time.
+Index k_and_v_in_all_of_M(Index N, Index d, Index M) {
+  const Index Bc = M / (2 * d);
+  Index count = N * (d + 2);
+  for (Index j = 0; j < N; j += Bc) {
+    count += 2 * std::min(Bc, N - j) * d;
+    for (Index i = 0; i < N; ++i) count += 3 * d + 4;
+  }
+  return count;
+}
+
+/// FA2's order with Q and O in all of M, one key at a time.
+Blocks q_and_o_in_all_of_M(Index M, Index d) { return {M / (2 * d), 1}; }
+
 Index backward_walk(Index N, Index d, Index M) {
   const auto [Br, Bc] = paper_blocks(M, d);
   Index count = 3 * N * d;
@@ -65,21 +110,28 @@ Index materialized_walk(Index N, Index d, Index) { return 3 * N * d + 4 * N * N 
 
 Compared compared() { return {forward_walker(2), materialized_walk, tiled_walk}; }
 
-const std::vector<Schedule>& schedules() {
-  static const std::vector<Schedule> all{{"03_forward", forward_walker(2), {12, 16, 3, 2}},
-                                         {"04_forward", forward_walker(1), {12, 8, 3, 1}},
-                                         {"04_backward", backward_walk, {20, 4, 7, 0}},
-                                         algorithm_4_schedule()};
-  return all;
+Schedule control() { return {"capped", q_outside_walker(algorithm_1_blocks), {8, 0, 2, 1}}; }
+
+Tested tested() {
+  return {{{"03_forward", forward_walker(2), {12, 16, 3, 2}},
+           {"04_forward", forward_walker(1), {12, 8, 3, 1}},
+           {"04_backward", backward_walk, {20, 4, 7, 0}},
+           algorithm_4_schedule(),
+           {"05_forward", q_outside_walker(swapped), {8, 0, 2, 1}},
+           {"05_backward", by_column_blocks, {16, 8, 9, 1}}},
+          {{"K, V", k_and_v_in_all_of_M, {6, 8, 3, 2}, one_sided_visits},
+           {"Q, O", q_outside_walker(q_and_o_in_all_of_M), {4, 0, 2, 1}, one_sided_visits}},
+          control(),
+          compared()};
 }
 
 const Theorem2& proof() {
-  static const Theorem2 result = theorem2(schedules(), compared());
+  static const Theorem2 result = theorem2(tested());
   return result;
 }
 
 ScheduleResult tried(const Walker& walk, const Coefficients& law) {
-  return theorem2({{"tried", walk, law}}, compared()).schedules.at(0);
+  return theorem2({{{"tried", walk, law}}, {}, control(), compared()}).schedules.at(0);
 }
 
 }  // namespace
@@ -97,6 +149,24 @@ TEST_CASE("every schedule's law is recovered, sandwiched and has the exponents",
     CHECK(s.ok());
   }
   CHECK(proof().ok());
+}
+
+TEST_CASE("all of M for the side that stays halves the constant", "[theory][io_scaling]") {
+  REQUIRE(proof().one_sided.size() == 2);
+  for (std::size_t n = 0; n < 2; ++n) {
+    const Recovered& one_sided = proof().one_sided[n];
+    const ScheduleResult& paper = proof().schedules[n == 0 ? 0 : 4];
+    INFO(one_sided.name << " beside " << paper.name);
+    CHECK(one_sided.met());
+    CHECK(!(one_sided.residual > 1e-12));
+    CHECK(2 * one_sided.coefficients[0] == paper.coefficients[0]);
+    CHECK(one_sided.coefficients[2] == paper.coefficients[2]);
+    CHECK(one_sided.coefficients[3] == paper.coefficients[3]);
+  }
+  CHECK(2 * proof().schedules[0].coefficients[0] == 3 * proof().schedules[4].coefficients[0]);
+  Tested wrong = tested();
+  wrong.one_sided[1].law[0] = 8;  // as if M/4d rows stayed
+  CHECK_FALSE(theorem2(wrong).ok());
 }
 
 TEST_CASE("block sizes that break Theorem 2 are found out", "[theory][io_scaling]") {
@@ -144,7 +214,7 @@ TEST_CASE("one load too many moves the fit", "[theory][io_scaling]") {
 
 TEST_CASE("a walker's exception reaches the caller", "[theory]") {
   const Walker throws = [](Index, Index, Index) -> Index { throw std::runtime_error("no"); };
-  CHECK_THROWS_AS(theorem2({{"throws", throws, {1, 1, 1, 1}}}, compared()), std::runtime_error);
+  CHECK_THROWS_AS(theorem2({{{"throws", throws, {1, 1, 1, 1}}}, {}, control(), compared()}), std::runtime_error);
 }
 
 TEST_CASE("crossovers are the first M where the order changes", "[theory][io_scaling]") {
@@ -168,7 +238,11 @@ TEST_CASE("crossovers are the first M where the order changes", "[theory][io_sca
 
 TEST_CASE("theorem2 as JSON", "[theory]") {
   const auto json = to_json(proof());
-  REQUIRE(json.at("schedules").size() == 4);
+  REQUIRE(json.at("schedules").size() == 6);
+  CHECK(json.at("schedules").at(4).at("coefficients").dump() == "[8,0,2,1]");
+  CHECK(json.at("schedules").at(5).at("coefficients").dump() == "[16,8,9,1]");
+  CHECK(json.at("one_sided").at(0).at("coefficients").dump() == "[6,8,3,2]");
+  CHECK(json.at("one_sided").at(1).at("coefficients").dump() == "[4,0,2,1]");
   const auto& first = json.at("schedules").at(0);
   CHECK(first.at("name") == "03_forward");
   CHECK(first.at("coefficients").dump() == "[12,16,3,2]");

@@ -88,6 +88,11 @@ class CudaDevice final : public Device {
     return free;
   }
 
+  std::size_t smem_per_cta() const override {
+    make_current();
+    return ptx::device_limits().smem_per_cta;
+  }
+
   void* allocate(const std::string& tensor, std::size_t bytes, const void* contents) override {
     make_current();
     if (bytes == 0) return nullptr;

@@ -157,14 +157,14 @@ Erratum causal_alignment() {
 
 // ---- what is counted
 
-RunResult count_only(const char* stage, Index N, Index d, Index M, Format dtype) {
+RunResult count_only(const char* stage, Index N, Index d, Index M, Format dtype, const Options& options = {}) {
   RunConfig config;
   config.machine.count_only = true;
   config.machine.sram_bytes = M * bytes_per_element(dtype);
   Inputs in;
   in.shape = {1, 1, 1, N, N, d, d};
   in.dtype = dtype;
-  return run(find_stage(stage), in, {}, config);
+  return run(find_stage(stage), in, options, config);
 }
 
 Erratum tiles_fit() {
@@ -208,6 +208,36 @@ Erratum not_linear() {
           static_cast<double>(count_only("03", N, d, M, Format::fp32).forward.ledger.elements())};
 }
 
+Erratum blocks_of_algorithm_1() {
+  const Index N = 1024, d = 64, M = 16 * d * d;
+  Options options;
+  options.br = theory::paper_blocks(M, d).Br, options.bc = theory::paper_blocks(M, d).Bc;
+  const auto moved = [&](double rows_that_stay) { return 2.0 * N * d + N + N / rows_that_stay * 2.0 * N * d; };
+  return {"with the loops swapped, Algorithm 1's block sizes still give Θ(N²d²/M)",
+          std::string(fa2) + ", whose loops leave Br and Bc open, read with FlashAttention's sizes",
+          "their Br = min(⌈M/4d⌉, d) stops at d, and K and V pass N/d times; the roles have to be swapped, too",
+          "HBM elements at N = 1024, d = 64, M = 16d²",
+          moved(M / (4.0 * d)),
+          moved(d),
+          static_cast<double>(count_only("05a", N, d, M, Format::fp32, options).forward.ledger.elements())};
+}
+
+Erratum split_of_warps() {
+  const Index N = 512, d = 64, warps = 4;
+  Options options;
+  options.br = options.bc = 64;
+  options.warps = Warps::split_q;
+  const sim::Ledger ledger = count_only("05b", N, d, 4 * d * d, Format::fp32, options).forward.ledger;
+  const Index visited_rows = N * (N / options.bc);  // for each, O, l and m go from warp to warp
+  return {"FlashAttention-2 splits K and V across warps",
+          "popular summaries",
+          "FlashAttention did; FlashAttention-2's warps split Q and need nothing of each other",
+          "SRAM elements that four warps hand on: N = 512, d = 64, tiles of 64 × 64",
+          static_cast<double>(2 * warps * visited_rows * (d + 2)),
+          0,
+          static_cast<double>(ledger.exchange().read + ledger.exchange().write)};
+}
+
 /// Rows of the D that stage 04's backward pass makes of the hand example.
 double rows_of_D() {
   Index rows = 0;
@@ -242,6 +272,8 @@ std::vector<Erratum> errata() {
           tiles_fit(),
           standard_attention(),
           not_linear(),
+          blocks_of_algorithm_1(),
+          split_of_warps(),
           causal_alignment(),
           base_of_LSE(),
           length_of_D()};

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/counted.hpp"
+#include "app/equal_memory.hpp"
 #include "app/output.hpp"
 #include "sim/theory/closed_forms.hpp"
 #include "sim/trace/svg.hpp"
@@ -79,6 +80,47 @@ Figure traffic_over_M() {
       fmt::format("Counted by running the stages' loops. 03 falls as 1/M and crosses 01 near M = 3d² = {}; 01 takes "
                   "its SRAM to be as large as it needs, 02 has to live with M.",
                   app::grouped(3 * d * d))};
+}
+
+/// What the order of the loops gives, and what the shape of the blocks.
+Figure equal_memory() {
+  const app::EqualMemory found = app::equal_memory();
+  const auto& [N, d, M] = found.problem;
+  trace::Bars bars{fmt::format("HBM elements of forward passes in the same SRAM: one head, N = {}, d = {}, M = {}",
+                               app::grouped(N), d, app::grouped(M)),
+                   {}};
+  for (std::size_t n = 0; n < found.passes.size(); ++n) {
+    const auto& [name, stage, shape] = app::contenders()[n];
+    const Index elements = found.passes[n].ledger.elements();
+    const std::size_t kind = stage < "03" ? 4 : stage < "05" ? 1 : 0;
+    bars.bars.push_back({name, fmt::format("{} = {:.2f} × 05a's", app::grouped(elements), found.over_05(n)),
+                         static_cast<double>(elements), kind});
+  }
+  return {trace::bars_svg(bars),
+          fmt::format("Counted by running the stages' loops in fp32, in the largest blocks that fit. The order of the "
+                      "loops gives {:.2f}, the shape of the blocks {:.2f}, all of M for the side that stays {:.2f} "
+                      "more. 01 takes the SRAM that it needs.",
+                      found.order, found.shape, found.all_of_M[1])};
+}
+
+/// The same over M, by loop order and shape.
+Figure order_and_shape() {
+  app::MemoryProblem p;
+  const auto leading = static_cast<double>(p.N * p.N * p.d * p.d);
+  std::vector<Curve> curves;
+  for (const app::Contender& c : app::contenders()) {
+    if (c.stage < "03" || c.stage == "04") continue;  // 04 would hide 03
+    curves.push_back({c.name, {}});
+    for (p.M = p.d * p.d; p.M <= p.N * p.d / 2; p.M *= 2) {
+      const auto elements = static_cast<double>(app::count_within(p, c).ledger.elements());
+      curves.back().points.emplace_back(p.M, elements * static_cast<double>(p.M) / leading);
+    }
+  }
+  return {trace::plot_svg(
+              {fmt::format("Order of loops and shape of blocks: N = {}, d = {}, all within M", app::grouped(p.N), p.d),
+               "M [elements]", "HBM elements, in units of N²d²/M", curves}),
+          "A level curve keeps to Theorem 2, until at the right what has to move once shows. In Algorithm 1's blocks "
+          "FA2's order leaves it: Q and O stay d rows at a time, however large M is."};
 }
 
 Figure traffic_01() {
@@ -264,12 +306,17 @@ Figure roofs() {
                   card["source"].get<std::string>(), card["date"].get<std::string>())};
 }
 
-const std::map<std::string, std::function<Figure()>> figures = {
-    {"hand", hand},         {"traffic_01", traffic_01},
-    {"order_02", order_02}, {"order_03", order_03},
-    {"sram_03", sram_03},   {"traffic_over_N", traffic_over_N},
-    {"kept_04", kept_04},   {"traffic_over_M", traffic_over_M},
-    {"roofs", roofs}};
+const std::map<std::string, std::function<Figure()>> figures = {{"hand", hand},
+                                                                {"traffic_01", traffic_01},
+                                                                {"order_02", order_02},
+                                                                {"order_03", order_03},
+                                                                {"sram_03", sram_03},
+                                                                {"traffic_over_N", traffic_over_N},
+                                                                {"kept_04", kept_04},
+                                                                {"traffic_over_M", traffic_over_M},
+                                                                {"roofs", roofs},
+                                                                {"equal_memory", equal_memory},
+                                                                {"order_and_shape", order_and_shape}};
 
 }  // namespace
 

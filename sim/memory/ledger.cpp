@@ -67,8 +67,8 @@ void Ledger::add(const Tally& tally) {
     }
     if (e.tensor->role == Role::extra) extra_[e.tensor->name] = *e.tensor;
   }
-  sram_.read += tally.sram.read;
-  sram_.write += tally.sram.write;
+  sram_ += tally.sram;
+  exchange_ += tally.exchange;
   flops_.matmul += tally.flops.matmul;
   flops_.exp += tally.flops.exp;
   flops_.other += tally.flops.other;

@@ -38,6 +38,11 @@ struct Holder {
 /// Elements that the products and elementwise passes, loads (a write) and stores (a read) move in SRAM.
 struct SramTraffic {
   Index read = 0, write = 0;
+  SramTraffic& operator+=(const SramTraffic& other) {
+    read += other.read;
+    write += other.write;
+    return *this;
+  }
   bool operator==(const SramTraffic&) const = default;
 };
 
@@ -63,6 +68,7 @@ class Ledger {
 
   const std::vector<LedgerLine>& lines() const { return lines_; }
   const SramTraffic& sram() const { return sram_; }
+  const SramTraffic& exchange() const { return exchange_; }  ///< of that, what warps of a worker hand to each other
   const SramPeak& sram_peak() const { return peak_; }
   const Flops& flops() const { return flops_; }
 
@@ -75,7 +81,7 @@ class Ledger {
 
  private:
   std::vector<LedgerLine> lines_;  // by file, line, tensor, access
-  SramTraffic sram_;
+  SramTraffic sram_, exchange_;
   SramPeak peak_;
   Flops flops_;
   std::map<std::string, TensorInfo> extra_;
@@ -94,7 +100,7 @@ class Tally {
   };
   const std::vector<Entry>& entries() const { return entries_; }
 
-  SramTraffic sram;
+  SramTraffic sram, exchange;
   SramPeak peak;
   Flops flops;
 

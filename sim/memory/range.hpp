@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <vector>
 
 #include "sim/memory/eigen.hpp"
 
@@ -17,13 +18,21 @@ struct Range {
 /// Is it a part of 0 … n−1?
 constexpr bool is_within(Range r, Index n) { return 0 <= r.begin && r.begin <= r.end && r.end <= n; }
 
+constexpr Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
+
+/// A range cut into `count` neighbours of the same size, the last one shorter; no empty ones.
+inline std::vector<Range> shares(Range whole, Index count) {
+  std::vector<Range> all;
+  const Index size = ceil_div(whole.size(), count);
+  for (Index begin = whole.begin; begin < whole.end; begin += size) all.push_back({begin, std::min(begin + size, whole.end)});
+  return all;
+}
+
 /// Where a tile lies along an axis of its matrix: some indices, or the first n.
 struct Axis : Range {
   Axis(Range range) : Range(range) {}
   Axis(Index n) : Range{0, n} {}
 };
-
-constexpr Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
 
 /// The tile number `index` of an axis of `length` cut every `block`: the last one may be shorter.
 inline Range tile_range(Index index, Index length, Index block) {

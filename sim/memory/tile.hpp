@@ -56,6 +56,9 @@ class SramArray : public Eigen::Map<const Plain, Eigen::AlignedMax> {
   Range row_range() const { return rows_; }  ///< where it lies in its matrix
   Range col_range() const { return cols_; }
 
+  /// Rows of it, by where they lie in their matrix.
+  auto at(Range rows) const { return this->middleRows(rows.begin - rows_.begin, rows.size()); }
+
   SramArray& operator=(const SramArray&) requires false;  // it, too, is a Statement
   SramArray& operator=(Statement<SramArray, struct Assign> statement) {
     statement.run(*this);

@@ -104,12 +104,35 @@ class Worker {
 
   bool count_only() const { return state_.count_only; }
 
-  /// An atomic addition in the workers' order, as a GPU has to ask for it: waits until `turn` at `place` names this worker
-  /// (a read), and passes it on (a write). Here the order is that of the workers anyway, so that there is only the count.
+  /// The next accumulate() in the workers' order, as a GPU has to ask for it: waits for its turn, which is in `turn` at
+  /// `place` (a read), and passes it on (a write). Here sums have that order anyway: it is counted, and shown to observers.
   void take_turn(const HbmVector<Real>& turn, Index place, Location where = Location::current()) {
-    assert(is_within({place, place + 1}, turn.info().rows));
-    state_.tally.count(turn.info(), Access::read, 1, where);
-    state_.tally.count(turn.info(), Access::write, 1, where);
+    const TensorInfo& info = turn.info();
+    assert(is_within({place, place + 1}, info.rows));
+    state_.tally.count(info, Access::read, 1, where);
+    state_.tally.count(info, Access::write, 1, where);
+    if (!state_.observer) return;
+    const Index first = first_element(info, place, 0);
+    Real value = state_.count_only ? 0 : turn.host()[static_cast<std::size_t>(first)];  // observed runs take one thread
+    Event event{.name = info.name.c_str(), .worker = state_.worker, .batch = batch, .head = head};
+    event.rows = {place, place + 1}, event.cols = {0, 1}, event.first = first;
+    event.values = {&value, 1, 1, sizeof(Real) == sizeof(double)}, event.format = info.format;
+    event.tally = &state_.tally, event.held_bytes = state_.sram.held_bytes();
+    for (const EventKind kind :
+         {EventKind::take, EventKind::load, EventKind::compute, EventKind::store, EventKind::give_back}) {
+      event.kind = kind, event.where = kind == EventKind::give_back ? Location() : where;
+      event.tensor = kind == EventKind::load || kind == EventKind::store ? &info : nullptr;
+      if (kind == EventKind::compute) value += 1;
+      (*state_.observer)(event);
+    }
+    if (!state_.count_only) turn.host()[static_cast<std::size_t>(first)] = value;
+  }
+
+  /// Between the worker's warps: one reads what the others have put in SRAM and puts there what it makes of it.
+  template <class Array>
+  void exchange(const Array& array) {
+    state_.tally.exchange.read += array.size();
+    state_.tally.exchange.write += array.size();
   }
 
   /// For a worker that has a KV head: itself at each query head of the group, in the same SRAM.

@@ -35,20 +35,4 @@ Index walk_algorithm_4(Index N, Index d, Index M) {
   return hbm.elements;
 }
 
-Index walk_capped_br(Index N, Index d, Index M) {
-  const auto [Br, Bc] = paper_blocks(M, d);
-  Counter hbm;
-  for (Index i = 0; i < N; i += Br) {
-    const Index rows = std::min(Br, N - i);
-    hbm.load(1, rows, d);  // Qi
-    for (Index j = 0; j < N; j += Bc) {
-      const Index cols = std::min(Bc, N - j);
-      hbm.load(2, cols, d);  // Kj, Vj
-    }
-    hbm.store(1, rows, d);  // Oi
-    hbm.store(1, rows, 1);  // LSEi
-  }
-  return hbm.elements;
-}
-
 }  // namespace flash::theory

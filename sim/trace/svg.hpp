@@ -1,5 +1,5 @@
-// Drawings as SVG text: matrices with their tiles and masks, curves, and timelines. For notebooks, the stepper and the
-// site: each is a whole <svg> element that stands in a page or is a file.
+// Drawings as SVG text: matrices with their tiles and masks, curves, bars and timelines. For notebooks, the stepper and
+// the site: each is a whole <svg> element that stands in a page or is a file.
 //
 // Colours: blue is negative or reads, orange positive or writes; what colour says is said by a number, a hatch, a dash
 // or words, too. Ink and paper follow the reader's light or dark setting; a page with a switch of its own sets
@@ -59,6 +59,21 @@ struct Plot {
 
 /// @throws std::invalid_argument where no point can be shown: without curves, or by logarithm without positive points.
 std::string plot_svg(const Plot& plot);
+
+/// A bar of a chart, drawn from 0.
+struct Bar {
+  std::string name, words;  ///< before it and after it: the words say what it stands for, with its unit
+  double length = 0;
+  std::size_t kind = 0;  ///< which colour
+};
+
+struct Bars {
+  std::string title;
+  std::vector<Bar> bars;
+};
+
+/// Horizontal bars, one below the other. @throws std::invalid_argument where none is longer than 0.
+std::string bars_svg(const Bars& bars);
 
 /// A stretch of time in a lane.
 struct Span {

@@ -19,16 +19,16 @@ template <class Real>
 void forward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
   const auto [Br, Bc] = block_sizes(p, o, machine, sram_bytes, Long::rows);
   const VisibleTiles visible(p, o, Br, Bc);
-  machine.parallel(p.grid(ceil_div(p.Nq, Br)), [&](Worker<Real>& w) {          // one worker: one tile of rows
+  machine.parallel(p.grid(ceil_div(p.Nq, Br)), [&](Worker<Real>& w) {           // one worker: one tile of rows
     const ScoreMask mask(p, o, w);
     const Range rows = tile_range(w.block, p.Nq, Br);           // Alg. 1, line 3
     // ---- load
-    const Tile Qi = w.load(p.Q, visible.seen_rows(rows));            // [Br,d], line 4
+    const Tile Qi = w.load(p.Q, visible.seen_rows(rows));       // [Br,d], line 4
     Tile Oi = w.zeros("O", rows, p.dv);                         // [Br,dv], line 5
-    Column l = w.constant("l", rows, 0), m = w.constant("m", rows, lowest<Real>);             // [Br]
+    Column l = w.constant("l", rows, 0), m = w.constant("m", rows, lowest<Real>);           // [Br]
     for (Range cols : visible.cols(rows)) {                     // line 6
       // ---- load
-      const Tile Kj = w.load(p.K, cols), Vj = w.load(p.V, cols);               // [Bc,d] [Bc,dv], line 7
+      const Tile Kj = w.load(p.K, cols), Vj = w.load(p.V, cols);                // [Bc,d] [Bc,dv], line 7
       // ---- scores
       Tile S = w.sram("S", rows, cols);                         // [Br,Bc]
       S = mask.scale * Qi * Kj.transpose();                     // line 8

@@ -29,7 +29,7 @@ void backward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) 
     w.store(p.dQ_acc, rows, w.zeros("dQ", rows, p.d));          // Alg. 2, line 3
     if (o.deterministic) w.store(turn, tile_range(w.block, Tr, 1), w.constant("turn", 1, 0));
     // ---- load
-    const Tile dOi = w.load(p.dO, rows), Oi = w.load(p.O, rows);               // [Br,dv]
+    const Tile dOi = w.load(p.dO, rows), Oi = w.load(p.O, rows);                // [Br,dv]
     // ---- dS
     Column D = w.sram("D", rows);                               // [Br]
     D = dOi.cwiseProduct(Oi).rowwise().sum();                   // line 4
@@ -39,15 +39,15 @@ void backward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) 
   machine.parallel(p.kv_grid(Tc), [&](Worker<Real>& kv) {       // one worker: one tile of a KV head's keys
     const Range cols = tile_range(kv.block, p.Nk, Bc);          // line 5
     // ---- load
-    const Tile Kj = kv.load(p.K, visible.seen_cols(cols)), Vj = kv.load(p.V, visible.seen_cols(cols));       // line 6
-    Tile dKj = kv.zeros("dK", cols, p.d), dVj = kv.zeros("dV", cols, p.dv);               // [Bc,d] [Bc,dv], line 7
+    const Tile Kj = kv.load(p.K, visible.seen_cols(cols)), Vj = kv.load(p.V, visible.seen_cols(cols));  // line 6
+    Tile dKj = kv.zeros("dK", cols, p.d), dVj = kv.zeros("dV", cols, p.dv);     // [Bc,d] [Bc,dv], line 7
     for (Worker<Real> w : kv.query_heads(p.heads)) {            // that share the KV head
       const ScoreMask mask(p, o, w);
       for (Range rows : visible.rows(cols)) {                   // line 8
         // ---- load
         const Tile dOi = w.load(p.dO, rows);                    // [Br,dv], line 9
         const Tile Qi = w.load(p.Q, rows);                      // [Br,d]
-        const Column LSE = w.load(p.LSE, rows), D = w.load(p.D, rows);         // [Br]
+        const Column LSE = w.load(p.LSE, rows), D = w.load(p.D, rows);          // [Br]
         // ---- scores
         Tile S = w.sram("S", rows, cols);                       // [Br,Bc]
         S = mask.scale * Qi * Kj.transpose();                   // line 10
@@ -55,7 +55,7 @@ void backward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) 
         mask.apply(S, rows, cols);
         // ---- probabilities
         Tile P = w.sram("P", rows, cols);                       // [Br,Bc]
-        P = (S.colwise() - LSE.cwiseMax(lowest<Real>)).array().exp();          // line 11, with LSE
+        P = (S.colwise() - LSE.cwiseMax(lowest<Real>)).array().exp();           // line 11, with LSE
         // ---- dV
         const Tile Z_P = dropped(P, o, w, p.dtype, rows, cols);
         dVj += Z_P.transpose() * dOi;                           // line 12

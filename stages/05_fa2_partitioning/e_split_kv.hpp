@@ -20,10 +20,10 @@ inline Index sram_bytes(const TileSizes& t) {
 // == pass: combine
 template <class Real>
 void combine(const Problem<Real>& p, const Parts<Real>& parts, Index Br, Machine<Real>& machine) {
-  machine.parallel(p.grid(ceil_div(p.Nq, Br)), [&](Worker<Real>& w) {          // one worker: one tile of rows
+  machine.parallel(p.grid(ceil_div(p.Nq, Br)), [&](Worker<Real>& w) {           // one worker: one tile of rows
     const Range rows = tile_range(w.block, p.Nq, Br);
     Tile Oi = w.zeros("O", rows, p.dv);                         // [Br,dv]
-    Column l = w.constant("l", rows, 0), m = w.constant("m", rows, lowest<Real>);             // [Br]
+    Column l = w.constant("l", rows, 0), m = w.constant("m", rows, lowest<Real>);           // [Br]
     for (Range part : parts.all(rows)) {                        // as if it were a key: LSE is its score, O its value
       // ---- load
       const Tile O = w.load(parts.partial_O, part);             // [Br,dv]
@@ -52,16 +52,16 @@ void forward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
   const auto [Br, Bc] = block_sizes(p, o, machine, sram_bytes, Long::rows);
   const VisibleTiles visible(p, o, Br, Bc);
   const Parts<Real> parts(p, o.splits, Br, Bc);
-  machine.parallel(p.grid(parts.blocks()), [&](Worker<Real>& w) {              // one worker: a part of a tile's keys
+  machine.parallel(p.grid(parts.blocks()), [&](Worker<Real>& w) {               // one worker: a part of a tile's keys
     const ScoreMask mask(p, o, w);
     const auto [rows, keys] = parts.share(w.block);             // Alg. 1, line 3
     // ---- load
-    const Tile Qi = w.load(p.Q, visible.seen_rows(rows, keys));            // [Br,d], line 4
+    const Tile Qi = w.load(p.Q, visible.seen_rows(rows, keys));                 // [Br,d], line 4
     Tile Oi = w.zeros("O", rows, p.dv);                         // [Br,dv], line 5
-    Column l = w.constant("l", rows, 0), m = w.constant("m", rows, lowest<Real>);             // [Br]
+    Column l = w.constant("l", rows, 0), m = w.constant("m", rows, lowest<Real>);           // [Br]
     for (Range cols : visible.cols(rows, keys)) {               // line 6
       // ---- load
-      const Tile Kj = w.load(p.K, cols), Vj = w.load(p.V, cols);               // [Bc,d] [Bc,dv], line 7
+      const Tile Kj = w.load(p.K, cols), Vj = w.load(p.V, cols);                // [Bc,d] [Bc,dv], line 7
       // ---- scores
       Tile S = w.sram("S", rows, cols);                         // [Br,Bc]
       S = mask.scale * Qi * Kj.transpose();                     // line 8
@@ -86,7 +86,7 @@ void forward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
     Column LSE = w.sram("LSE", rows);                           // [Br]
     LSE = m.array() + l.array().log();                          // line 13; −∞ for a row that has seen no key
     // ---- store
-    parts.count == 1 ? w.store(p.O, rows, Oi) : w.store(parts.partial_O, parts.rows(rows, keys), Oi);        // line 14
+    parts.count == 1 ? w.store(p.O, rows, Oi) : w.store(parts.partial_O, parts.rows(rows, keys), Oi);   // line 14
     parts.count == 1 ? w.store(p.LSE, rows, LSE) : w.store(parts.partial_LSE, parts.rows(rows, keys), LSE);
   });
   if (parts.count > 1) combine(p, parts, Br, machine);

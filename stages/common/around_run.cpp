@@ -16,6 +16,7 @@ std::vector<std::string_view> options_asked(const Inputs& in, const Options& o) 
       {"dropout", o.dropout > 0},     {"scale", o.scale.has_value()},
       {"first-touch", o.first_touch}, {"br and bc", o.br > 0 || o.bc > 0},
       {"splits", o.splits > 1},       {"deterministic", o.deterministic},
+      {"warps", o.warps.has_value()},
   };
   std::vector<std::string_view> asked;
   for (const auto& [option, is_asked] : options)

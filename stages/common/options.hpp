@@ -27,6 +27,9 @@ struct Window {
   std::int64_t left = -1, right = -1;
 };
 
+/// How the four warps of a CTA share a tile of S: each has rows, or each has keys.
+enum class Warps { split_q, split_k };
+
 /// What is asked of a run beside its arrays. The defaults are plain attention with scale 1/√d.
 struct Options {
   bool causal = false;                 ///< key j is seen by query i iff j <= i + (Nk − Nq): bottom-right aligned
@@ -38,6 +41,7 @@ struct Options {
   bool first_touch = false;            ///< stage 03: O, l, m are not initialised in HBM; the first visit creates them
   Index br = 0, bc = 0;                ///< tile rows and columns; 0: from the budget
   Index splits = 1;                    ///< parts of the keys that are worked on apart, and combined
+  std::optional<Warps> warps;          ///< split_q when not given
   bool deterministic = false;          ///< backward: sums of several workers in one order on a GPU, too
 };
 

@@ -12,6 +12,7 @@ using sim::ceil_div;
 using sim::Column;
 using sim::Machine;
 using sim::Range;
+using sim::shares;
 using sim::Tile;
 using sim::tile_range;
 using sim::tiles;

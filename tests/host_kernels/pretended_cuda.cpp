@@ -23,6 +23,7 @@ class Pretended final : public cuda::Device {
  public:
   std::string name() const override { return "pretended GPU (sm_90)"; }
   std::size_t free_bytes() const override { return static_cast<std::size_t>(said("FLASH_PRETENDED_BYTES", 1L << 30)); }
+  std::size_t smem_per_cta() const override { return 232448; }
   void* allocate(const std::string& tensor, std::size_t bytes, const void* contents) override {
     void* memory = machine_.allocate(tensor, bytes, contents ? gpu::Contents::given : gpu::Contents::undefined);
     if (contents) std::memcpy(memory, contents, bytes);

@@ -19,7 +19,7 @@ inline bool takes_all(const Stage& stage, const Inputs& in, const Options& o) {
       {"mask", !in.mask.empty()},     {"block-mask", !in.block_mask.empty()},
       {"dropout", o.dropout > 0},     {"scale", o.scale.has_value()},
       {"first-touch", o.first_touch}, {"splits", o.splits > 1},
-      {"deterministic", o.deterministic},
+      {"deterministic", o.deterministic}, {"warps", o.warps.has_value()},
   };
   return std::ranges::all_of(asked, [&](const auto& option) { return !option.second || stage.takes(option.first); });
 }

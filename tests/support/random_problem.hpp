@@ -38,10 +38,10 @@ inline std::string RandomProblem::text() const {
   const Shape& s = shape();
   return fmt::format(
       "batch {} heads {}/{} Nq {} Nk {} d {} dv {} {} br {} bc {} causal {} window {},{} softcap {} dropout {} "
-      "alibi {} mask {} block mask {} first touch {} splits {} deterministic {} sram {} bytes, {}",
+      "alibi {} mask {} block mask {} first touch {} splits {} split-K {} deterministic {} sram {} bytes, {}",
       s.batch, s.heads, s.kv_heads, s.Nq, s.Nk, s.d, s.dv, name(inputs.dtype), options.br, options.bc, options.causal,
       options.window.left, options.window.right, options.softcap, options.dropout, !inputs.slopes.empty(),
-      !inputs.mask.empty(), !inputs.block_mask.empty(), options.first_touch, options.splits, options.deterministic,
+      !inputs.mask.empty(), !inputs.block_mask.empty(), options.first_touch, options.splits, options.warps == Warps::split_k, options.deterministic,
       config.machine.sram_bytes,
       config.machine.budget == sim::Budget::strict ? "strict" : "paper");
 }
@@ -103,6 +103,7 @@ inline RandomProblem random_problem(Random& random, const Stage& stage, bool cou
   o.first_touch = stage.takes("first-touch") && random.once_in(2);
   o.deterministic = stage.takes("deterministic") && p.config.backward && random.once_in(2);
   constexpr Index splits[] = {1, 2, 3, 7, 50};  // the last one more than there are tiles
+  if (stage.takes("warps") && random.once_in(2)) o.warps = random.once_in(2) ? Warps::split_k : Warps::split_q;
   if (stage.takes("splits")) o.splits = splits[random(0, 4)];
   choose_tiles(random, stage, p);
   return p;
