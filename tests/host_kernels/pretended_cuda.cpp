@@ -40,7 +40,7 @@ class Pretended final : public cuda::Device {
 
  private:
   int runs_ = 0;
-  gpu::Machine machine_{{.checks = false, .counts = false}};
+  gpu::Machine machine_{{.arch = 90, .checks = false, .counts = false}};
 };
 
 int count() {
