@@ -202,7 +202,7 @@ void read_problem(const RunOptions& typed, Asked& asked) {
   if (!typed.mask.empty()) read_mask(typed.mask, in);
   if (asked.kernels) {
     cuda::require_taken(*asked.kernels, in, asked.options);
-    cuda::require_room(*asked.kernels, in.shape, !typed.alibi.empty());
+    cuda::require_room(*asked.kernels, in.shape, asked.options.splits, !typed.alibi.empty());
   }
   const Blocks tiles = largest_tiles(asked);
   require_memory(*asked.stage, in.shape,

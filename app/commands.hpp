@@ -19,6 +19,7 @@ void add_theorem2(CLI::App& program, int& status);
 void add_probe(CLI::App& program, int& status);
 void add_trace(CLI::App& program, int& status);
 void add_step(CLI::App& program, int& status);
+void add_verify(CLI::App& program, int& status);
 void add_bench(CLI::App& program, int& status);
 
 }  // namespace flash::app

@@ -18,29 +18,6 @@
 namespace flash::app {
 namespace {
 
-/// A command that is named, so that nobody looks for it in vain, but not there yet.
-struct Waiting {
-  const char* name;
-  const char* does;
-  const char* for_what;
-};
-
-constexpr Waiting waiting[] = {
-    {"verify", "agreement table over dtypes, sizes and backends", "the agreement tables"},
-};
-
-void add_waiting(CLI::App& program, const Waiting& command) {
-  CLI::App* sub =
-      program.add_subcommand(command.name, fmt::format("{} (waits for {})", command.does, command.for_what));
-  sub->group("Commands that wait for a later stage of the work")->allow_extras();
-  sub->callback([command] {
-    throw Refused(
-        fmt::format("{} was asked for, but it waits for {}, not built yet; take one of tour, run, why, diff, "
-                    "theorem2, probe, step, trace, bench",
-                    command.name, command.for_what));
-  });
-}
-
 /// A command of the launcher's, named here for --help.
 void add_launchers(CLI::App& program, const char* name, const char* does) {
   CLI::App* command = program.add_subcommand(name, fmt::format("{} (./flashsteps {})", does, name));
@@ -63,12 +40,12 @@ void add_commands(CLI::App& program, int& status) {
   add_probe(program, status);
   add_step(program, status);
   add_trace(program, status);
+  add_verify(program, status);
   add_bench(program, status);
   for (CLI::App* command : program.get_subcommands({})) command->group("Commands");
   add_launchers(program, "notebooks", "[--run] opens the C++ notebooks, or runs them all");
   add_launchers(program, "pages", "builds the site and prints the path of its first page");
   add_launchers(program, "test", "[--quick | --deep] builds and runs the tests");
-  for (const Waiting& command : waiting) add_waiting(program, command);
 }
 
 /// CLI11 would take a wrong command for a superfluous argument.

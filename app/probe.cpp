@@ -86,7 +86,7 @@ Runs kernel_runs(const Step& step, Backend backend, const Machine& machine) {
   if (!module) return {"no kernels are written for it", {}, {}, {}};
   if (backend == Backend::gpu && cuda::arch(*module) > machine.gpus.front().arch)
     return {fmt::format("its kernels need sm_{} or newer", cuda::arch(*module)), {}, {}, {}};
-  return {"", {Format::fp16}, cuda::head_sizes(*module), cuda::options_taken(*module)};
+  return {"", cuda::dtypes(*module), cuda::head_sizes(*module), cuda::options_taken(*module)};
 }
 
 std::vector<ProgramRow> programs(const Machine& machine) {

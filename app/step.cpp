@@ -147,7 +147,9 @@ Json stage_trace(Asked& asked, const std::string& command) {
 
 /// Adds what the virtual GPU reports to `faults`.
 Json kernel_trace(const Asked& asked, const std::string& command, std::string& faults) {
-  Json document = head_json(asked, command, cuda::tiles(*asked.kernels->forward, asked.inputs.shape.d), 0);
+  const cuda::Kernels& kernels = *asked.kernels;
+  const auto blocks = cuda::tiles(*kernels.forward, *kernels.device, asked.inputs, asked.options);
+  Json document = head_json(asked, command, blocks, 0);
   faults += record_kernels(asked, document);
   return document;
 }

@@ -17,40 +17,13 @@ import unittest
 
 sys.dont_write_bytecode = True  # the sources stay as they are
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
-from command_line import APP, ROOT, CommandLine, attention, drawn, load, save  # noqa: E402
+from command_line import ROOT, attention, drawn, load, save  # noqa: E402
+from device import BUILD, Kernels, PretendedGpu  # noqa: E402
 
-BUILD = pathlib.Path(os.environ.get("FLASH_BUILD_DIR", ROOT / "build/cpu"))
-HERE = pathlib.Path(__file__).resolve().parent / "host_kernels"
 CACHE = BUILD / "CMakeCache.txt"
 ASAN = CACHE.exists() and "FLASH_SANITIZE:STRING=address" in CACHE.read_text()
 PROGRAMS = [("01", False), ("01", True), ("02", False), ("03", False), ("04", False), ("04", True)]
 TILED = ["02", "03", "04"]
-
-
-class Kernels(CommandLine):
-    def start(self, *args):
-        words = [str(a) for a in args]
-        return subprocess.run([APP, *words], capture_output=True, text=True, cwd=self.folder, timeout=300,
-                              env={**os.environ, **self.environment})
-
-    def setUp(self):
-        super().setUp()
-        self.environment = {}
-
-    def kernels(self, *, copied=()):
-        """A folder of kernels of this test's own, and in it copies of the build's (backend, file)."""
-        folder = self.folder.parent / (self.folder.name + "-kernels")
-        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
-        for side in ("vgpu", "gpu"):
-            (folder / side).mkdir(parents=True, exist_ok=True)
-        for side, name in copied:
-            shutil.copy(BUILD / "kernels/vgpu" / name, folder / side / name)
-        self.environment["FLASH_KERNELS"] = str(folder)
-        return folder
-
-    def compile(self, source, out, *flags):
-        subprocess.run([ROOT / "cuda/compile_kernel.sh", "vgpu", HERE / source, out, *flags], check=True,
-                       env={**os.environ, "FLASH_GPU_LIBRARY": str(BUILD / "libflash_gpu.so")})
 
 
 class VirtualGpu(Kernels):
@@ -278,22 +251,7 @@ class Refusals(Kernels):
         self.assertIn("build again", done.stderr)
 
 
-class PretendedGpu(Kernels):
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.device = pathlib.Path(folder.name) / "device.so"
-        subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-fPIC", "-shared", f"-I{ROOT}",
-                        HERE / "pretended_cuda.cpp", BUILD / "libflash_gpu.so", f"-Wl,-rpath,{BUILD}",
-                        "-o", cls.device], check=True)
-
-    def setUp(self):
-        super().setUp()
-        names = [path.name for path in (BUILD / "kernels/vgpu").glob("*.so")]
-        folder = self.kernels(copied=[(side, name) for side in ("gpu", "vgpu") for name in names])
-        shutil.copy(self.device, folder / "gpu")
-
+class OnAPretendedGpu(PretendedGpu):
     def test_run(self):
         for stage, backward in PROGRAMS:
             args = ["run", stage, "--n", "33", "--causal", "--check", *["--backward"] * backward]
@@ -319,56 +277,6 @@ class PretendedGpu(Kernels):
             self.environment["FLASH_PRETENDED_GPUS"] = count
             for command in (["run", "03", "--on", "gpu"], ["bench"]):
                 self.refused(command, "CUDA finds none", reason, "--on vgpu")
-
-    def test_bench(self):
-        sizes = ["--n", "64", "--batch", "2", "--heads", "2", "--kv-heads", "1", "--causal"]
-        forward = self.json("bench", *sizes, "--out", "measured.json")
-        self.validate("bench", forward)
-        self.assertEqual([row["stage"][:2] for row in forward["rows"]], ["01", "02", "03", "04"])
-        self.assertEqual(forward["flops"], 4 * 64 * (64 * 65 // 2) * 4)
-        for row in forward["rows"]:  # a launch is said to take a quarter of a second
-            self.assertEqual((row["seconds"]["median"], row["launches"], row["sm_clock_mhz"]), (0.25, 1, 1500))
-            self.assertAlmostEqual(row["tflops"], 4 * forward["flops"] * 1e-12, places=15)
-            self.assertTrue(all(check["pass"] for check in row["check"].values()))
-        backward = self.json("bench", "04", "01", *sizes, "--backward", "--rounds", "21", "--out", "measured.json")
-        self.validate("bench", backward)
-        self.assertEqual([row["stage"][:2] for row in backward["rows"]], ["04", "01"])
-        self.assertEqual((backward["flops"], backward["rounds"]), (2.5 * forward["flops"], 21))
-        measured = json.loads((self.folder / "measured.json").read_text())
-        self.validate("bench", measured)
-        self.assertEqual(measured["runs"], [forward, backward])
-        text = self.result("bench", "03", *sizes)
-        for words in ("pretended GPU (sm_90)", "Median of 20 rounds", "not cleared", "TFLOP/s", "32 x 128", "1500"):
-            self.assertIn(words, text)
-
-    def test_bench_leaves_out_what_does_not_fit(self):
-        self.environment["FLASH_PRETENDED_BYTES"] = "310000"
-        rows = self.json("bench", "--n", "250", "--batch", "1", "--heads", "1")["rows"]
-        self.assertEqual(["seconds" in row for row in rows], [False, False, True, True])
-        self.assertIn("S and P", rows[0]["why"])
-
-    def test_bench_times_nothing_that_is_wrong(self):
-        folder = pathlib.Path(self.environment["FLASH_KERNELS"])
-        self.compile("wrong.cu", folder / "gpu/04_recomputed_backward_forward.so")
-        done = self.start("bench", "03", "04", "--n", "64", "--batch", "1", "--json")
-        self.assertEqual(done.returncode, 1)
-        document = json.loads(done.stdout)
-        self.validate("bench", document)
-        self.assertFalse(any("seconds" in row for row in document["rows"]))
-        self.assertFalse(document["rows"][1]["check"]["o"]["pass"])
-
-    def test_bench_refusals(self):
-        for option in ("--peers", "--traffic"):
-            self.refused(["bench", option], option, "stage 05")
-        self.refused(["bench", "03", "--backward"], "03_online_softmax", "04_recomputed_backward")
-        self.refused(["bench", "--d", "32"], "d = 32", "64, 128")
-        self.refused(["bench", "--rounds", "19"], "--rounds 19", "20")
-        self.refused(["bench", "--n", "0"], "N = 0")
-        self.refused(["bench", "--heads", "3", "--kv-heads", "2"], "3", "2")
-        self.refused(["bench", "05"], "waits for")
-        (self.folder / "mine.json").write_text("[1]")
-        self.refused(["bench", "03", "--n", "64", "--batch", "1", "--heads", "1", "--out", "mine.json"], "mine.json")
-        self.refused(["bench", "03", "--out", "."], "names a folder")
 
     def test_probe(self):
         probe = self.json("probe")

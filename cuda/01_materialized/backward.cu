@@ -119,7 +119,7 @@ void backward(const Problem& p, ptx::Stream stream) {
   ptx::launch("materialized::dK", dK_pass<d>, grid(heads, ceil_div(p.Nk, rows_of<d>)), threads, 0, stream, p);
 }
 
-TileShape tile_shape(int) { return {0, 0}; }
+TileShape tile_shape(const Problem&, std::size_t) { return {0, 0}; }
 
 void launch(const Problem& p, ptx::Stream stream) {
   require_taken("01_materialized/backward", p);
@@ -128,5 +128,5 @@ void launch(const Problem& p, ptx::Stream stream) {
 
 }  // namespace flash::cuda::materialized
 
-FLASH_MODULE = {"01_materialized/backward", 75, "Q K V S P dO dQ dK dV dP dS", "causal window softcap alibi scale",
+FLASH_MODULE = {"01_materialized/backward", 75, "fp16", "Q K V S P dO dQ dK dV dP dS", "causal window softcap alibi scale",
                 flash::cuda::materialized::tile_shape, flash::cuda::materialized::launch};

@@ -76,7 +76,7 @@ void forward(const Problem& p, ptx::Stream stream) {
   ptx::launch("materialized::output", output<d>, grid(heads, ceil_div(p.Nq, rows_of<d>)), threads, 0, stream, p);
 }
 
-TileShape tile_shape(int) { return {0, 0}; }
+TileShape tile_shape(const Problem&, std::size_t) { return {0, 0}; }
 
 void launch(const Problem& p, ptx::Stream stream) {
   require_taken("01_materialized/forward", p);
@@ -85,5 +85,5 @@ void launch(const Problem& p, ptx::Stream stream) {
 
 }  // namespace flash::cuda::materialized
 
-FLASH_MODULE = {"01_materialized/forward", 75, "Q K V O S P", "causal window softcap alibi scale",
+FLASH_MODULE = {"01_materialized/forward", 75, "fp16", "Q K V O S P", "causal window softcap alibi scale",
                 flash::cuda::materialized::tile_shape, flash::cuda::materialized::launch};

@@ -138,7 +138,7 @@ void forward(const Problem& p, ptx::Stream stream) {
   ptx::launch("tiling::output", output<d>, grid(heads, Tr), threads, sizeof(OutputSmem<d>), stream, p);
 }
 
-TileShape tile_shape(int d) { return d == 64 || d == 128 ? TileShape{Br, Bc} : TileShape{0, 0}; }
+TileShape tile_shape(const Problem& p, std::size_t) { return p.d == 64 || p.d == 128 ? TileShape{Br, Bc} : TileShape{0, 0}; }
 
 void launch(const Problem& p, ptx::Stream stream) {
   require_taken("02_tiling/forward", p);
@@ -147,5 +147,5 @@ void launch(const Problem& p, ptx::Stream stream) {
 
 }  // namespace flash::cuda::tiling
 
-FLASH_MODULE = {"02_tiling/forward", 75, "Q K V O S P", "causal window softcap alibi scale",
+FLASH_MODULE = {"02_tiling/forward", 75, "fp16", "Q K V O S P", "causal window softcap alibi scale",
                 flash::cuda::tiling::tile_shape, flash::cuda::tiling::launch};

@@ -121,9 +121,9 @@ void launch_for(const Problem& p, ptx::Stream stream) {
   ptx::launch("online_softmax::forward", forward<d>, grid(p.batch * p.heads), threads, sizeof(Smem<d>), stream, p);
 }
 
-TileShape tile_shape(int d) {
-  if (d == 64) return {Br, Bc<64>};
-  if (d == 128) return {Br, Bc<128>};
+TileShape tile_shape(const Problem& p, std::size_t) {
+  if (p.d == 64) return {Br, Bc<64>};
+  if (p.d == 128) return {Br, Bc<128>};
   return {0, 0};
 }
 
@@ -134,5 +134,5 @@ void launch(const Problem& p, ptx::Stream stream) {
 
 }  // namespace flash::cuda::online_softmax
 
-FLASH_MODULE = {"03_online_softmax/forward", 75, "Q K V O O_acc l m", "causal window softcap alibi scale",
+FLASH_MODULE = {"03_online_softmax/forward", 75, "fp16", "Q K V O O_acc l m", "causal window softcap alibi scale",
                 flash::cuda::online_softmax::tile_shape, flash::cuda::online_softmax::launch};

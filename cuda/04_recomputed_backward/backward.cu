@@ -129,9 +129,9 @@ void launch_for(const Problem& p, ptx::Stream stream) {
               p);
 }
 
-TileShape tile_shape(int d) {
-  if (d == 64) return {Br<64>, Bc};
-  if (d == 128) return {Br<128>, Bc};
+TileShape tile_shape(const Problem& p, std::size_t) {
+  if (p.d == 64) return {Br<64>, Bc};
+  if (p.d == 128) return {Br<128>, Bc};
   return {0, 0};
 }
 
@@ -142,6 +142,6 @@ void launch(const Problem& p, ptx::Stream stream) {
 
 }  // namespace flash::cuda::recomputed_backward
 
-FLASH_MODULE = {"04_recomputed_backward/backward", 75, "Q K V O LSE dO dQ dK dV dQ_acc",
+FLASH_MODULE = {"04_recomputed_backward/backward", 75, "fp16", "Q K V O LSE dO dQ dK dV dQ_acc",
                 "causal window softcap alibi scale", flash::cuda::recomputed_backward::tile_shape,
                 flash::cuda::recomputed_backward::launch};

@@ -118,9 +118,9 @@ void launch_for(const Problem& p, ptx::Stream stream) {
   ptx::launch("recomputed_backward::forward", forward<d>, grid(p.batch * p.heads), threads, sizeof(Smem<d>), stream, p);
 }
 
-TileShape tile_shape(int d) {
-  if (d == 64) return {Br, Bc<64>};
-  if (d == 128) return {Br, Bc<128>};
+TileShape tile_shape(const Problem& p, std::size_t) {
+  if (p.d == 64) return {Br, Bc<64>};
+  if (p.d == 128) return {Br, Bc<128>};
   return {0, 0};
 }
 
@@ -131,5 +131,5 @@ void launch(const Problem& p, ptx::Stream stream) {
 
 }  // namespace flash::cuda::recomputed_backward
 
-FLASH_MODULE = {"04_recomputed_backward/forward", 75, "Q K V O O_acc LSE", "causal window softcap alibi scale",
+FLASH_MODULE = {"04_recomputed_backward/forward", 75, "fp16", "Q K V O O_acc LSE", "causal window softcap alibi scale",
                 flash::cuda::recomputed_backward::tile_shape, flash::cuda::recomputed_backward::launch};

@@ -16,6 +16,7 @@ class Device {
 
   virtual std::string name() const = 0;        ///< "NVIDIA H200 (sm_90)"
   virtual std::size_t free_bytes() const = 0;  ///< that allocate() may still give
+  virtual std::size_t smem_per_cta() const = 0;  ///< shared memory that one CTA can have [bytes]
 
   /// Memory until free_all(). It holds a copy of `contents`; where that is null, bytes 0xFF, so that reading what
   /// nobody wrote shows. @throws std::runtime_error where there is not as much.

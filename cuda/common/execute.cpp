@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <sstream>
 
 #include "cuda/common/on_device.hpp"
@@ -24,11 +25,21 @@ const Module* require_module(const Stage& stage, Backend backend, Direction dire
                             name(direction), stage.id));
 }
 
+std::vector<std::string> words(const char* text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+/// Does the option change this pass?
+bool concerns(std::string_view option, bool backward) {
+  return option != (backward ? "splits" : "deterministic");
+}
+
 /// What the virtual GPU counted, in elements of each tensor.
-sim::Ledger ledger_of(const gpu::Counts& counts, const Shape& shape) {
+sim::Ledger ledger_of(const gpu::Counts& counts, const Inputs& in, const Options& o) {
   sim::Ledger ledger;
   sim::Tally tally;
-  const std::vector<Tensor> all = tensors(shape);
+  const std::vector<Tensor> all = tensors(in.shape, in.dtype, o.splits);
   for (const Tensor& t : all) {
     const auto found = counts.tensors.find(t.info.name);
     if (found == counts.tensors.end()) continue;
@@ -49,41 +60,45 @@ sim::Ledger ledger_of(const gpu::Counts& counts, const Shape& shape) {
 bool reported(const Kernels& k) { return k.virtual_device && !k.virtual_device->watched().back().reports.empty(); }
 
 /// One pass. False where the virtual GPU had something to report.
-bool run_pass(const Kernels& k, const Module& module, const OnDevice& memory, const Shape& shape, Pass& pass,
-              double& seconds) {
-  pass.blocks = tiles(module, shape.d);
+bool run_pass(const Kernels& k, const Module& module, const OnDevice& memory, const Inputs& in, const Options& o,
+              Pass& pass, double& seconds) {
+  pass.blocks = tiles(module, *k.device, in, o);
   seconds += k.device->run(module, memory.problem(), 1);
   if (!k.virtual_device) return true;
-  pass.ledger = ledger_of(k.virtual_device->watched().back().counts, shape);
+  pass.ledger = ledger_of(k.virtual_device->watched().back().counts, in, o);
   return !reported(k);
 }
 
-std::vector<double> halves(const OnDevice& memory, const char* tensor) {
-  const auto values = memory.read<Eigen::half>(tensor);
-  return {values.begin(), values.end()};
+template <class Element>
+std::vector<double> values(const OnDevice& memory, const char* tensor) {
+  const auto read = memory.read<Element>(tensor);
+  return {read.begin(), read.end()};
+}
+
+std::vector<double> values(const OnDevice& memory, const char* tensor, Format dtype) {
+  return dtype == Format::bf16 ? values<Eigen::bfloat16>(memory, tensor) : values<Eigen::half>(memory, tensor);
 }
 
 std::vector<double> lse_of(const Stage& stage, const Inputs& in, const Options& o, const OnDevice& memory) {
   if (stage.lse == "l and m") return lse_of_l_and_m(memory.read<float>("l"), memory.read<float>("m"));
   if (stage.lse == "S") return lse_of_scores(stage, in, o, memory.read<Eigen::half>("S"));
-  const auto values = memory.read<float>("LSE");
-  return {values.begin(), values.end()};
+  return values<float>(memory, "LSE");
 }
 
 RunResult run_finite(const Kernels& k, const Inputs& in, const Options& o) {
   const OnDevice memory(*k.device, in, o, tensors_of(modules(k), !in.slopes.empty()));
   RunResult result;
-  if (!run_pass(k, *k.forward, memory, in.shape, result.forward, result.seconds)) return result;
+  if (!run_pass(k, *k.forward, memory, in, o, result.forward, result.seconds)) return result;
   Outputs out;
-  out.o = halves(memory, "O");
+  out.o = values(memory, "O", in.dtype);
   out.lse = lse_of(*k.stage, in, o, memory);
   if (reported(k)) return result;
   refuse_overflow(in, o, out.lse);
   if (k.backward) {
-    if (!run_pass(k, *k.backward, memory, in.shape, result.backward.emplace(), result.seconds)) return result;
-    out.dq = halves(memory, "dQ");
-    out.dk = halves(memory, "dK");
-    out.dv = halves(memory, "dV");
+    if (!run_pass(k, *k.backward, memory, in, o, result.backward.emplace(), result.seconds)) return result;
+    out.dq = values(memory, "dQ", in.dtype);
+    out.dk = values(memory, "dK", in.dtype);
+    out.dv = values(memory, "dV", in.dtype);
     if (reported(k)) return result;
   }
   refuse_infinite_outputs(*k.stage, in, out);
@@ -115,7 +130,7 @@ std::vector<int> head_sizes(const Module& module) {
   constexpr int largest = 512;
   std::vector<int> sizes;
   Problem empty{};  // its grids are empty: nothing is launched, but what the launcher doesn't take it refuses
-  empty.heads = empty.kv_heads = 1;
+  empty.heads = empty.kv_heads = empty.splits = 1;
   for (empty.d = 1; empty.d <= largest; ++empty.d) try {
       module.launch(empty, nullptr);
       sizes.push_back(empty.d);
@@ -124,15 +139,18 @@ std::vector<int> head_sizes(const Module& module) {
   return sizes;
 }
 
-std::vector<std::string> options_taken(const Module& module) {
-  std::istringstream words(module.options);
-  std::vector<std::string> options;
-  for (std::string option; words >> option;) options.push_back(option);
-  return options;
+std::vector<Format> dtypes(const Module& module) {
+  std::vector<Format> taken;
+  for (const std::string& word : words(module.dtypes))
+    for (const Format format : {Format::fp16, Format::bf16})
+      if (word == name(format)) taken.push_back(format);
+  return taken;
 }
 
-std::optional<Blocks> tiles(const Module& module, Index d) {
-  const TileShape shape = module.tiles(static_cast<int>(d));
+std::vector<std::string> options_taken(const Module& module) { return words(module.options); }
+
+std::optional<Blocks> tiles(const Module& module, const Device& device, const Inputs& in, const Options& o) {
+  const TileShape shape = module.tiles(problem_of(in, o), device.smem_per_cta());
   if (shape.Br == 0) return std::nullopt;
   return Blocks{shape.Br, shape.Bc};
 }
@@ -140,15 +158,16 @@ std::optional<Blocks> tiles(const Module& module, Index d) {
 void require_taken(const Kernels& k, const Inputs& in, const Options& o) {
   const std::string& stage = k.stage->id;
   const Shape& s = in.shape;
-  if (in.dtype != Format::fp16)
-    throw Refused(fmt::format("{} was asked of the kernels of stage {}, which take fp16; take --dtype fp16 or --on cpu",
-                              name(in.dtype), stage));
   if (s.d != s.dv)
     throw Refused(
         fmt::format("d = {} and dv = {} were asked of the kernels of stage {}, which take one size for both; "
                     "take --dv {} or --on cpu",
                     s.d, s.dv, stage, s.d));
   for (const Module* module : modules(k)) {
+    const std::vector<std::string> formats = words(module->dtypes);
+    if (std::ranges::find(formats, name(in.dtype)) == formats.end())
+      throw Refused(fmt::format("{} was asked of the kernels of stage {}, which take {}; take --dtype {} or --on cpu",
+                                name(in.dtype), stage, fmt::join(formats, " and "), fmt::join(formats, " or ")));
     const std::vector<int> sizes = head_sizes(*module);
     if (std::ranges::find(sizes, s.d) == sizes.end())
       throw Refused(
@@ -156,15 +175,15 @@ void require_taken(const Kernels& k, const Inputs& in, const Options& o) {
                       stage, fmt::join(sizes, ", ")));
     const std::vector<std::string> taken = options_taken(*module);
     for (const std::string_view option : options_asked(in, o))
-      if (std::ranges::find(taken, option) == taken.end())
+      if (concerns(option, module == k.backward) && std::ranges::find(taken, option) == taken.end())
         throw Refused(
             fmt::format("{} was asked of the kernels of stage {}, which don't take it; take --on cpu", option, stage));
   }
 }
 
-void require_room(const Kernels& k, const Shape& shape, bool alibi) {
+void require_room(const Kernels& k, const Shape& shape, Index splits, bool alibi) {
   const auto names = tensors_of(modules(k), alibi);
-  const double needed = device_bytes(shape, names), free = static_cast<double>(k.device->free_bytes());
+  const double needed = device_bytes(shape, names, splits), free = static_cast<double>(k.device->free_bytes());
   if (needed <= free) return;
   const bool stores_scores = names.contains("S");
   throw Refused(
@@ -178,7 +197,7 @@ void require_runnable(const Kernels& k, const Inputs& inputs, const Options& opt
   require_arrays(inputs, options, k.backward != nullptr, false);
   require_softcap_in_format(*k.stage, inputs, options, k.backward != nullptr);
   require_taken(k, inputs, options);
-  require_room(k, inputs.shape, !inputs.slopes.empty());
+  require_room(k, inputs.shape, options.splits, !inputs.slopes.empty());
 }
 
 RunResult execute(const Kernels& k, const Inputs& inputs, const Options& options, bool allow_nonfinite) {

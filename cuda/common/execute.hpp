@@ -31,6 +31,9 @@ std::vector<const Module*> modules(const Kernels& kernels);
 int arch(const Module& module);
 int arch(const Kernels& kernels);
 
+/// Of Q, K, V and O that the module's kernels take.
+std::vector<Format> dtypes(const Module& module);
+
 /// d that the module's kernels take.
 std::vector<int> head_sizes(const Module& module);
 
@@ -39,13 +42,13 @@ std::vector<std::string> options_taken(const Module& module);
 
 /// Tiles of S; nothing where the kernels have none. With tiles they move what the CPU program moves with the same
 /// tiles; without, each thread fetches its operands by itself.
-std::optional<Blocks> tiles(const Module& module, Index d);
+std::optional<Blocks> tiles(const Module& module, const Device& device, const Inputs& inputs, const Options& options);
 
 /// Throws Refused for a dtype, head sizes, options or tiles that the kernels don't take; looks at no array.
 void require_taken(const Kernels& kernels, const Inputs& inputs, const Options& options);
 
 /// Throws Refused where the tensors don't fit in the device's memory, with the bytes needed and free.
-void require_room(const Kernels& kernels, const Shape& shape, bool alibi);
+void require_room(const Kernels& kernels, const Shape& shape, Index splits, bool alibi);
 
 /// Throws Refused for all that execute() refuses before it runs anything, but for values that are not finite.
 void require_runnable(const Kernels& kernels, const Inputs& inputs, const Options& options);

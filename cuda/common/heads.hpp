@@ -1,7 +1,7 @@
 // Where one head's matrices lie.
 #pragma once
 
-#include "cuda/common/problem.hpp"
+#include "cuda/common/visible_tiles.hpp"
 
 namespace flash::cuda {
 
@@ -22,8 +22,23 @@ __device__ __forceinline__ Problem of_head(Problem p, i64 index) {
   begin_at(p.S, index, p.Nq, p.Nk), begin_at(p.P, index, p.Nq, p.Nk);
   begin_at(p.dP, index, p.Nq, p.Nk), begin_at(p.dS, index, p.Nq, p.Nk);
   begin_at(p.dO, index, p.Nq, p.d), begin_at(p.dQ, index, p.Nq, p.d), begin_at(p.dQ_acc, index, p.Nq, p.d);
+  begin_at(p.D, index, p.Nq, 1), begin_at(p.turn, index, p.Nq, 1);
+  begin_at(p.partial_O, index, p.splits * p.Nq, p.d), begin_at(p.partial_LSE, index, p.splits * p.Nq, 1);
   begin_at(p.dK, kv, p.Nk, p.d), begin_at(p.dV, kv, p.Nk, p.d);
+  p.sequence = static_cast<int>(b), p.head = static_cast<int>(h);
   return p;
+}
+
+/// One block of one head's rows or columns.
+struct HeadBlock {
+  i64 head, block;
+};
+
+/// CTA number `cta` of as many as all heads have blocks: a head's CTAs are neighbours, so that they meet in the L2 cache. Its
+/// last block comes first: under a causal mask it has the most to do, and short ones fill the gaps at the end.
+__device__ __forceinline__ HeadBlock last_block_first(unsigned cta, i64 length, int block) {
+  const unsigned blocks = static_cast<unsigned>(ceil_div(length, block));
+  return {cta / blocks, blocks - 1 - cta % blocks};
 }
 
 /// The problem of one KV head: dK and dV begin with its matrices. `index` counts KV heads batch after batch.

@@ -15,9 +15,11 @@ struct TileShape {
 struct Module {
   const char* name;                ///< "03_online_softmax/forward"
   int arch;                        ///< that it is written for: 75 is sm_75
+  const char* dtypes;              ///< of Q, K, V and O that it takes: "fp16 bf16"
   const char* tensors;             ///< of Problem that it reads and writes: "Q K V O O_acc l m"
   const char* options;             ///< that it takes, by their names on the command line
-  TileShape (*tiles)(int d);       ///< for a d that it takes; {0, 0} for others
+  /// For a problem that it takes, {0, 0} for others; where a CTA can have `smem` bytes of shared memory.
+  TileShape (*tiles)(const Problem&, std::size_t smem);
   void (*launch)(const Problem&, ptx::Stream);  ///< queues its kernels. @throws std::runtime_error when it can't
 };
 

@@ -1,6 +1,7 @@
 #include "cuda/common/on_device.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include "cuda/common/tensors.hpp"
@@ -12,24 +13,39 @@
 namespace flash::cuda {
 namespace {
 
-std::vector<Eigen::half> halves(const std::vector<double>& values) {
-  std::vector<Eigen::half> result(values.size());
-  std::ranges::transform(values, result.begin(), [](double x) { return Eigen::half(static_cast<float>(x)); });
+/// In 16 bits each, rounded to `dtype`.
+std::vector<std::uint16_t> rounded(const std::vector<double>& values, Format dtype) {
+  std::vector<std::uint16_t> result(values.size());
+  std::ranges::transform(values, result.begin(), [&](double x) {
+    const auto single = static_cast<float>(x);
+    return dtype == Format::bf16 ? Eigen::bfloat16(single).value : Eigen::half(single).x;
+  });
   return result;
 }
 
 }  // namespace
 
-OnDevice::OnDevice(Device& device, const Inputs& in, const Options& o, const std::set<std::string>& names)
-    : device_(device), problem_(std::make_unique<Problem>()) {
+Problem problem_of(const Inputs& in, const Options& o) {
   const Shape& s = in.shape;
-  Problem& p = *problem_;
+  Problem p{};
   p.batch = s.batch, p.heads = s.heads, p.kv_heads = s.kv_heads, p.Nq = s.Nq, p.Nk = s.Nk;
   p.d = static_cast<int>(s.d);
   p.scale = static_cast<float>(softmax_scale(s, o));
   p.softcap = static_cast<float>(o.softcap);
   p.sees = visibility(s, o);
-  for (const Tensor& t : tensors(s)) {
+  p.dropout = o.dropout, p.dropout_seed = o.dropout_seed;
+  p.splits = static_cast<int>(std::min<Index>(o.splits, std::numeric_limits<int>::max()));
+  p.deterministic = o.deterministic;
+  p.bf16 = in.dtype == Format::bf16;
+  p.slopes = in.slopes.empty() ? nullptr : in.slopes.data();
+  return p;
+}
+
+OnDevice::OnDevice(Device& device, const Inputs& in, const Options& o, const std::set<std::string>& names)
+    : device_(device), problem_(std::make_unique<Problem>(problem_of(in, o))) {
+  Problem& p = *problem_;
+  p.slopes = nullptr;
+  for (const Tensor& t : tensors(in.shape, in.dtype, o.splits)) {
     const std::string& name = t.info.name;
     if (!names.contains(name)) continue;
     const auto place = [&](const void* contents) {
@@ -43,7 +59,7 @@ OnDevice::OnDevice(Device& device, const Inputs& in, const Options& o, const std
                                        : name == "dO" ? &in.dout
                                                       : nullptr;
     if (given)
-      place(halves(*given).data());
+      place(rounded(*given, in.dtype).data());
     else
       place(name == "slopes" ? in.slopes.data() : nullptr);
   }
@@ -67,6 +83,7 @@ std::vector<Element> OnDevice::read(const std::string& name) const {
 }
 
 template std::vector<Eigen::half> OnDevice::read(const std::string&) const;
+template std::vector<Eigen::bfloat16> OnDevice::read(const std::string&) const;
 template std::vector<float> OnDevice::read(const std::string&) const;
 
 }  // namespace flash::cuda

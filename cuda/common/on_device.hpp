@@ -11,7 +11,10 @@
 
 namespace flash::cuda {
 
-/// fp16. Releases what it allocated when it goes.
+/// Sizes and options as kernels take them; of the tensors only `slopes` points anywhere: to the inputs'.
+Problem problem_of(const Inputs& inputs, const Options& options);
+
+/// fp16 or bf16. Releases what it allocated when it goes.
 class OnDevice {
  public:
   /// Q, K, V, dO and slopes hold the inputs, everything else is undefined. `names`: the tensors that are wanted.
@@ -24,7 +27,7 @@ class OnDevice {
   /// Where a tensor lies in the device's memory; null where it was not asked for.
   const void* find(const std::string& name) const;
 
-  /// A tensor's values on the host, in its own format: Eigen::half or float.
+  /// A tensor's values on the host, in its own format: Eigen::half, Eigen::bfloat16 or float.
   template <class Element>
   std::vector<Element> read(const std::string& name) const;
 

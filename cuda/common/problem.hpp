@@ -16,6 +16,12 @@ struct Problem {
   float scale;                    ///< of Q·Kᵀ
   float softcap;                  ///< c: s <- c·tanh(s/c); 0 is off
   rules::Visibility sees;         ///< causal and window
+  double dropout;                 ///< p; 0 is off
+  std::uint64_t dropout_seed;
+  int splits;                     ///< of the keys
+  bool deterministic;             ///< sums of several CTAs are made in the order of their column blocks
+  bool bf16;                      ///< `half` below stands for 16 bits, which are then a bf16
+  int head, sequence;             ///< of_head: which one this is, the head within its sequence
   const float* slopes;            ///< ALiBi [heads]; null is off
 
   const half *Q, *K, *V;          ///< [Nq,d] [Nk,d] [Nk,d] of each head or KV head
@@ -26,6 +32,9 @@ struct Problem {
   const half* dO;                 ///< [Nq,d]
   half *dQ, *dK, *dV;             ///< [Nq,d] [Nk,d] [Nk,d]
   float* dQ_acc;                  ///< [Nq,d] dQ between visits, fp32
+  float* D;                       ///< [Nq] rowsum(dO∘O)
+  int* turn;                      ///< [Tr] the column block whose turn it is to add to a row tile of dQ_acc
+  float *partial_O, *partial_LSE; ///< [splits,Nq,d] [splits,Nq] of each head
   half *dP, *dS;                  ///< [Nq,Nk]
 };
 

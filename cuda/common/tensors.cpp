@@ -16,32 +16,39 @@ void point(Problem& p, void* memory) {
 }  // namespace
 
 std::size_t Tensor::bytes() const {
-  return static_cast<std::size_t>(info.elements()) * static_cast<std::size_t>(bytes_per_element(info.format));
+  return static_cast<std::size_t>(info.batch * info.heads * padded_rows * info.cols) *
+         static_cast<std::size_t>(bytes_per_element(info.format));
 }
 
-std::vector<Tensor> tensors(const Shape& s) {
+std::vector<Tensor> tensors(const Shape& s, Format dtype, Index splits) {
   using enum Format;
   using enum sim::Role;
   const auto [B, H, G, Nq, Nk, d, dv] = s;
+  const Index whole_tiles = sim::ceil_div(Nq, 128) * 128;  // kept in the order of registers, whose tiles are whole
+  const Index parts = splits > 1 ? splits : 0;
   return {
-      {{"Q", fp16, input, B, H, Nq, d}, point<&Problem::Q>},
-      {{"K", fp16, input, B, G, Nk, d}, point<&Problem::K>},
-      {{"V", fp16, input, B, G, Nk, dv}, point<&Problem::V>},
+      {{"Q", dtype, input, B, H, Nq, d}, point<&Problem::Q>},
+      {{"K", dtype, input, B, G, Nk, d}, point<&Problem::K>},
+      {{"V", dtype, input, B, G, Nk, dv}, point<&Problem::V>},
       {{"slopes", fp32, input, 1, H, 1, 1}, point<&Problem::slopes>},
-      {{"O", fp16, output, B, H, Nq, dv}, point<&Problem::O>},
+      {{"O", dtype, output, B, H, Nq, dv}, point<&Problem::O>},
       {{"O_acc", fp32, extra, B, H, Nq, dv}, point<&Problem::O_acc>},
       {{"l", fp32, extra, B, H, Nq, 1}, point<&Problem::l>},
       {{"m", fp32, extra, B, H, Nq, 1}, point<&Problem::m>},
       {{"LSE", fp32, extra, B, H, Nq, 1}, point<&Problem::LSE>},
-      {{"S", fp16, extra, B, H, Nq, Nk}, point<&Problem::S>},
-      {{"P", fp16, extra, B, H, Nq, Nk}, point<&Problem::P>},
-      {{"dO", fp16, input, B, H, Nq, dv}, point<&Problem::dO>},
-      {{"dQ", fp16, output, B, H, Nq, d}, point<&Problem::dQ>},
-      {{"dK", fp16, output, B, G, Nk, d}, point<&Problem::dK>},
-      {{"dV", fp16, output, B, G, Nk, dv}, point<&Problem::dV>},
-      {{"dQ_acc", fp32, extra, B, H, Nq, d}, point<&Problem::dQ_acc>},
-      {{"dP", fp16, extra, B, H, Nq, Nk}, point<&Problem::dP>},
-      {{"dS", fp16, extra, B, H, Nq, Nk}, point<&Problem::dS>},
+      {{"S", dtype, extra, B, H, Nq, Nk}, point<&Problem::S>},
+      {{"P", dtype, extra, B, H, Nq, Nk}, point<&Problem::P>},
+      {{"dO", dtype, input, B, H, Nq, dv}, point<&Problem::dO>},
+      {{"dQ", dtype, output, B, H, Nq, d}, point<&Problem::dQ>},
+      {{"dK", dtype, output, B, G, Nk, d}, point<&Problem::dK>},
+      {{"dV", dtype, output, B, G, Nk, dv}, point<&Problem::dV>},
+      {{"dQ_acc", fp32, extra, B, H, Nq, d}, point<&Problem::dQ_acc>, whole_tiles},
+      {{"D", fp32, extra, B, H, Nq, 1}, point<&Problem::D>},
+      {{"turn", fp32, extra, B, H, Nq, 1}, point<&Problem::turn>},
+      {{"partial_O", fp32, extra, B, H, parts * Nq, dv}, point<&Problem::partial_O>},
+      {{"partial_LSE", fp32, extra, B, H, parts * Nq, 1}, point<&Problem::partial_LSE>},
+      {{"dP", dtype, extra, B, H, Nq, Nk}, point<&Problem::dP>},
+      {{"dS", dtype, extra, B, H, Nq, Nk}, point<&Problem::dS>},
   };
 }
 
@@ -58,9 +65,9 @@ std::set<std::string> tensors_of(const std::vector<const Module*>& modules, bool
   return names;
 }
 
-double device_bytes(const Shape& shape, const std::set<std::string>& names) {
+double device_bytes(const Shape& shape, const std::set<std::string>& names, Index splits) {
   double bytes = 0;  // sizes of any problem that can be typed: a sum of integers might overflow
-  for (const Tensor& t : tensors(shape))
+  for (const Tensor& t : tensors(shape, Format::fp16, splits))
     if (names.contains(t.info.name))
       bytes += static_cast<double>(bytes_per_element(t.info.format)) * static_cast<double>(t.info.batch) *
                static_cast<double>(t.info.heads) * static_cast<double>(t.info.rows) * static_cast<double>(t.info.cols);

@@ -21,6 +21,7 @@ class VirtualDevice final : public Device {
   VirtualDevice(const gpu::Config& config, std::size_t host_bytes);
 
   std::string name() const override { return limits_.device; }
+  std::size_t smem_per_cta() const override { return limits_.smem_per_cta; }
   std::size_t free_bytes() const override;
   void* allocate(const std::string& tensor, std::size_t bytes, const void* contents) override;
   void copy_out(void* to, const void* from, std::size_t bytes) override;

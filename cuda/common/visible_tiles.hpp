@@ -6,6 +6,8 @@
 
 namespace flash::cuda {
 
+__host__ __device__ inline i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
+
 /// Indices begin … end−1 of one axis.
 struct Range {
   i64 begin, end;
@@ -25,6 +27,11 @@ class Tiles {
 
   /// The tile after `range`: an empty one after the last.
   __device__ __forceinline__ Range next(Range range) const { return {range.end, min(range.end + block_, end_)}; }
+  __device__ __forceinline__ bool empty() const { return begin_ >= end_; }
+  /// Those among them that lie in [begin, end), two boundaries of tiles.
+  __device__ __forceinline__ Tiles within(i64 begin, i64 end) const {
+    return {max(begin_, begin), min(end_, end), block_};
+  }
   /// Empty where there is none.
   __device__ __forceinline__ Range first() const { return next({begin_, begin_}); }
 
@@ -82,6 +89,26 @@ class VisibleTiles {
 
   rules::Visibility sees_;
   int Br_, Bc_;
+};
+
+/// The keys in equal parts of whole column tiles: as many parts as asked for, or fewer where they would be empty.
+class Splits {
+ public:
+  int count;
+
+  __host__ __device__ Splits(const Problem& p, int Bc) {
+    const i64 Tc = ceil_div(p.Nk, Bc), tiles = Tc > 0 ? ceil_div(Tc, p.splits) : 1;
+    keys_ = tiles * Bc;
+    count = Tc > 0 ? static_cast<int>(ceil_div(Tc, tiles)) : 1;
+  }
+
+  /// Of some column tiles those of one part.
+  __device__ __forceinline__ Tiles part(const Tiles& tiles, int split) const {
+    return tiles.within(split * keys_, (split + 1) * keys_);
+  }
+
+ private:
+  i64 keys_;
 };
 
 }  // namespace flash::cuda

@@ -82,13 +82,18 @@ void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 blo
 
 #else
 
+/// Of the current virtual GPU.
+inline Limits device_limits() {
+  const gpu::DeviceLimits limits = gpu::device_limits();
+  return {limits.device, limits.smem_per_cta};
+}
+
 /// Runs the kernel on the current virtual GPU to its end.
 template <class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t smem, Stream,
             const Arguments&... arguments) {
   if (size_t(grid.x) * grid.y * grid.z == 0) return;
-  const gpu::DeviceLimits limits = gpu::device_limits();
-  require_launch({limits.device, limits.smem_per_cta}, name, grid, block, smem);
+  require_launch(device_limits(), name, grid, block, smem);
   const auto thread = [=] { kernel(Parameters(arguments)...); };
   gpu::launch(name, grid, block, smem, &thread, sizeof thread,
               [](const void* closure) { (*static_cast<const decltype(thread)*>(closure))(); });

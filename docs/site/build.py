@@ -13,6 +13,7 @@ import sys
 
 sys.dont_write_bytecode = True
 import markdown
+import measured
 import panels
 import tables
 from app import ROOT, STAGES, App, Refused
@@ -66,6 +67,9 @@ class Build:
 
     def made_packages(self):
         return tables.packages(self.app)
+
+    def made_measured(self, what, *arguments):
+        return measured.TABLES[what](*arguments)
 
     def made_probe(self):
         return tables.screen(self.app.text("probe"))
@@ -202,6 +206,7 @@ class Build:
                      '<tab type="classlist" title="Classes"/><tab type="filelist" title="Files"/>')
         return ('<doxygenlayout version="1.0"><navindex><tab type="mainpage" title="Start here"/>' + stages +
                 tab("generations", "The four generations") + tab("papermap", "Paper map") + tab("errata", "Errata") +
+                tab("measured", "Measured") +
                 tab("teachers", "For teachers") +
                 f'<tab type="usergroup" url="@ref conventions" title="Reference">{reference}</tab>' +
                 tab("contributing", "Contributing") + "</navindex></doxygenlayout>\n")

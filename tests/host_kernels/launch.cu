@@ -7,7 +7,7 @@ using namespace flash::cuda;
 
 __global__ void nothing(const Problem) {}
 
-TileShape tiles(int) { return {32, 32}; }
+TileShape tiles(const Problem&, std::size_t) { return {32, 32}; }
 
 void launch(const Problem& p, flash::ptx::Stream stream) {
   if (p.batch > 0) flash::ptx::launch("test::nothing", nothing, dim3(1, GRID_Y, GRID_Z), THREADS, SMEM, stream, p);
@@ -15,4 +15,4 @@ void launch(const Problem& p, flash::ptx::Stream stream) {
 
 }  // namespace
 
-FLASH_MODULE = {"03_online_softmax/forward", 75, "Q K V O l m", "causal", tiles, launch};
+FLASH_MODULE = {"03_online_softmax/forward", 75, "fp16", "Q K V O l m", "causal", tiles, launch};

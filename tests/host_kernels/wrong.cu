@@ -19,7 +19,7 @@ __global__ void zeros(const Problem p) {
 #endif
 }
 
-TileShape tiles(int d) { return d == 64 ? TileShape{32, 32} : TileShape{0, 0}; }
+TileShape tiles(const Problem& p, std::size_t) { return p.d == 64 ? TileShape{32, 32} : TileShape{0, 0}; }
 
 void launch(const Problem& p, flash::ptx::Stream stream) {
   if (p.d != 64) throw std::runtime_error("d = 64 alone");
@@ -28,4 +28,4 @@ void launch(const Problem& p, flash::ptx::Stream stream) {
 
 }  // namespace
 
-FLASH_MODULE = {"04_recomputed_backward/forward", 75, "Q K V O LSE", "causal", tiles, launch};
+FLASH_MODULE = {"04_recomputed_backward/forward", 75, "fp16", "Q K V O LSE", "causal", tiles, launch};

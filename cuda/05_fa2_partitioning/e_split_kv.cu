@@ -1,0 +1,201 @@
+// 05e split KV: for decoding, where few queries meet many keys; and all options.
+// Extends 05d. The change: the grid splits the keys, too; each split leaves its own O and LSE, and a second kernel combines them.
+// Why it helps: one row block of each head does not fill a GPU; its splits do, and together they read K and V at full speed.
+// What it costs: O in fp32 and LSE of each split go to HBM and back.
+// The ledger must now say: with one split the same; with S, 2S·(Nd + N) more, and Q read S times.
+#include "cuda/common/kernel.hpp"
+
+namespace flash::cuda::fa2_partitioning {
+
+/// Tiles and warps. `plain`: nothing but causal and window, one split. Everything else takes fewer rows: modifiers need
+/// registers, and splits and small devices want small tiles.
+template <int d, bool plain>
+struct Tiling {
+  static constexpr int warps = d > 128 && plain ? 8 : 4, threads = 32 * warps;
+  static constexpr int Br = plain ? 128 : 64, Bc = plain ? d <= 64 ? 128 : d <= 192 ? 64 : 96 : d <= 128 ? 64 : 32;
+};
+// S takes Br·Bc/threads registers of a thread, O Br·d/threads, together 192 at most: with 255 two CTAs of four warps, or one
+// of eight, to an SM.
+// A tile takes 4·Br·Bc·d FLOPs and moves 4·Bc·d bytes (K, V); a row block 4·Br·d + 4·Br more (Q, O, LSE).
+
+template <int d, bool plain>
+struct Smem {
+  SwizzledTile<Tiling<d, plain>::Br, d> Q;                     // in the end O takes its place
+  SwizzledTile<Tiling<d, plain>::Bc, d> K, V;
+  float slope;
+};
+
+template <class Element, int d, bool plain>
+__global__ void __launch_bounds__(Tiling<d, plain>::threads) forward(const Problem problem) {
+  using T = Tiling<d, plain>;
+  using Mma = K16<Element>;
+  constexpr int Br = T::Br, Bc = T::Bc, warps = T::warps, threads = T::threads;
+  auto& sm = ptx::dynamic_smem<Smem<d, plain>>();
+  ptx::name("Q", sm.Q), ptx::name("K", sm.K), ptx::name("V", sm.V);
+  const Splits splits(problem, Bc);
+  const int split = blockIdx.x % splits.count;
+  const auto [head, row_block] = last_block_first(blockIdx.x / splits.count, problem.Nq, Br);
+  const Problem p = of_head(problem, head);                     // one CTA: one split of one row block of one head
+  const unsigned thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
+  const VisibleTiles visible(p, Br, Bc);
+  const ScoreMask mask(p, &sm.slope, Br, Bc);
+  const SightMask sight(p, Br, Bc);
+  const Dropout dropout(p);
+  if (!plain && p.slopes && thread == 0) sm.slope = *p.slopes;
+  const float to_log2 = plain ? p.scale * log2_e : log2_e;      // e^(scale·s) is 2^(to_log2·s): one FMA and one ex2
+  const Range rows = tile_range(row_block, p.Nq, Br);           // Alg. 1, line 3
+  const Tiles seen = splits.part(visible.cols(rows), split);
+  // ---- load
+  if (!seen.empty()) {
+    copy_async<threads>(sm.Q, p.Q, rows, thread);               // [Br,d], line 4
+    copy_async<threads>(sm.K, p.K, seen.first(), thread);       // [Bc,d], line 7: the first K comes with Q
+  }
+  ptx::cp_async_commit_group();
+  WarpTile<Br / warps, d, Mma> O(warp * Br / warps, 0, lane);   // [Br,d], line 5
+  Column<Br / warps> m(lowest), l(0);                           // m: of to_log2·s; l: of the lane's own columns
+  for (Range cols : seen) {                                     // line 6
+    ptx::mark("column tile", static_cast<int>(cols.begin / Bc));
+    // ---- load
+    ptx::cp_async_wait_group<0>();
+    __syncthreads();  // K and Q are there; nobody reads the V before any more
+    copy_async<threads>(sm.V, p.V, cols, thread);               // [Bc,d], line 7: while S is made
+    ptx::cp_async_commit_group();
+    // ---- scores
+    WarpTile<Br / warps, Bc, Mma> S(warp * Br / warps, 0, lane);  // [Br,Bc]
+    S.add_product(sm.Q, transposed(sm.K));                      // line 8
+    ptx::watch("S", S), ptx::watch("O", O);
+    // ---- load
+    ptx::cp_async_wait_group<0>();
+    __syncthreads();  // V is there; nobody reads K any more
+    if (const Range next = seen.next(cols); next.size() > 0)
+      copy_async<threads>(sm.K, p.K, next, thread);             // during the softmax and the product with V
+    ptx::cp_async_commit_group();
+    // ---- mask
+    if constexpr (plain) {
+      sight.apply(S, rows, cols);
+    } else {
+      S.transform([&](int, int, float s) { return p.scale * s; });
+      mask.apply(S, rows, cols);
+    }
+    // ---- softmax
+    const auto max = S.row_max();
+    Column<Br / warps> alpha;
+#pragma unroll
+    for (int r = 0; r < S.rows; ++r) {
+      const float m_new = fmaxf(m[r], to_log2 * max[r]);        // line 9
+      alpha[r] = ptx::ex2(m[r] - m_new);                        // the old sums under the new maximum
+      m[r] = m_new;
+    }
+    auto& P = S;                                                // the same registers: P takes the place of S
+    P.transform([&](int r, int, float s) { return ptx::ex2(fmaf(to_log2, s, -m[r])); });
+    const auto sum = P.lane_sum();
+#pragma unroll
+    for (int r = 0; r < S.rows; ++r) l[r] = alpha[r] * l[r] + sum[r];
+    if constexpr (!plain) dropout.apply(P, rows, cols);
+    // ---- accumulate
+    O.transform([&](int r, int, float o) { return alpha[r] * o; });  // line 10
+    O.add_product(P.as_operand(), sm.V);
+  }
+  // ---- store
+  const auto row_sum = sum_over_quads(l);
+  O.transform([&](int r, int, float o) { return inverse_of_sum(row_sum[r]) * o; });  // line 12
+  const auto LSE = [&](int r) { return m[r] / log2_e + __logf(row_sum[r]); };  // −∞ for a row that has seen no key
+  if (!plain && splits.count > 1) {
+    O.store(p.partial_O + split * p.Nq * d, d, rows);
+    store_column(p.partial_LSE + split * p.Nq, O, rows, LSE);
+    return;
+  }
+  __syncwarp();  // the warp's lanes have read its rows of Q, which no other warp reads
+  O.write(sm.Q);
+  __syncthreads();  // all of O is there
+  store_rows<threads>(p.O, sm.Q, rows, thread);                 // line 14
+  store_column(p.LSE, O, rows, LSE);                            // line 13, 15
+}
+
+// == pass: combine
+// O = Σ e^(LSE_s − LSE)·O_s, LSE = ln Σ e^LSE_s. One warp for each row; a lane knows LSE_s of the splits lane, 32 + lane, …
+constexpr int most_splits = 128, combine_threads = 128;
+
+template <class Element, int d>
+__global__ void __launch_bounds__(combine_threads) combine(const Problem problem, int splits) {
+  const unsigned lane = threadIdx.x % 32;
+  const i64 index = (i64(blockIdx.x) * combine_threads + threadIdx.x) / 32, row = index % problem.Nq;
+  if (index >= problem.batch * problem.heads * problem.Nq) return;
+  const Problem p = of_head(problem, index / problem.Nq);
+  // ---- load
+  float weight[most_splits / 32], max = lowest, sum = 0, O[d / 32] = {};
+#pragma unroll
+  for (int k = 0; k < most_splits / 32; ++k) {
+    const int split = 32 * k + lane;
+    weight[k] = split < splits ? p.partial_LSE[split * p.Nq + row] : -INFINITY;
+    max = fmaxf(max, weight[k]);
+  }
+  // ---- softmax
+  max = max_over<32>(max);
+#pragma unroll
+  for (float& w : weight) w = exp(w - max), sum += w;
+  sum = sum_over<32>(sum);
+  // ---- accumulate
+#pragma unroll
+  for (int k = 0; k < most_splits / 32; ++k)
+    for (int split = 32 * k; split < min(splits, 32 * k + 32); ++split) {
+      const float w = __shfl_sync(0xffffffffu, weight[k], split % 32) * inverse_of_sum(sum);
+#pragma unroll
+      for (int c = 0; c < d / 32; ++c) O[c] += w * p.partial_O[(split * p.Nq + row) * d + 32 * c + lane];
+    }
+  // ---- store
+#pragma unroll
+  for (int c = 0; c < d / 32; ++c) store_number<Element>(p.O + row * d + 32 * c + lane, O[c]);
+  if (lane == 0) p.LSE[row] = max + __logf(sum);                // −∞ where no split has seen a key
+}
+
+template <class Element, int d, bool plain>
+void launch_with(const Problem& p, ptx::Stream stream) {
+  using T = Tiling<d, plain>;
+  const int splits = Splits(p, T::Bc).count;
+  ptx::launch("fa2_partitioning::forward", forward<Element, d, plain>,
+              grid(p.batch * p.heads * ceil_div(p.Nq, T::Br) * splits), T::threads, sizeof(Smem<d, plain>), stream, p);
+  if (splits > 1)
+    ptx::launch("fa2_partitioning::combine", combine<Element, d>,
+                grid(ceil_div(p.batch * p.heads * p.Nq, combine_threads / 32)), combine_threads, 0, stream, p, splits);
+}
+
+template <int d>
+bool is_plain(const Problem& p) {
+  const bool modified = p.softcap > 0 || p.slopes || p.dropout > 0 || !(p.scale > 0);
+  return !modified && p.splits == 1 && p.Nq > Tiling<d, false>::Br;
+}
+
+template <int d>
+bool fits(std::size_t smem) {
+  return sizeof(Smem<d, true>) <= smem;
+}
+
+template <class Element, int d>
+void launch_for(const Problem& p, ptx::Stream stream) {
+  is_plain<d>(p) && fits<d>(ptx::device_limits().smem_per_cta) ? launch_with<Element, d, true>(p, stream)
+                                                               : launch_with<Element, d, false>(p, stream);
+}
+
+TileShape tile_shape(const Problem& p, std::size_t smem) {
+  TileShape shape{0, 0};
+  with_head_size<32, 64, 96, 128, 192, 256>(p.d, [&](auto d) {
+    using Plain = Tiling<d, true>;
+    using Other = Tiling<d, false>;
+    shape = is_plain<d>(p) && fits<d>(smem) ? TileShape{Plain::Br, Plain::Bc} : TileShape{Other::Br, Other::Bc};
+  });
+  return shape;
+}
+
+void launch(const Problem& p, ptx::Stream stream) {
+  require_taken("05_fa2_partitioning/e_split_kv", p, {32, 64, 96, 128, 192, 256});
+  require_splits("05_fa2_partitioning/e_split_kv", p.splits, most_splits);
+  with_head_size<32, 64, 96, 128, 192, 256>(
+      p.d, [&](auto d) { p.bf16 ? launch_for<Bf16, d>(p, stream) : launch_for<Fp16, d>(p, stream); });
+}
+
+}  // namespace flash::cuda::fa2_partitioning
+
+FLASH_MODULE = {"05_fa2_partitioning/e_split_kv", 80, "fp16 bf16", "Q K V O LSE partial_O partial_LSE",
+                "causal window softcap alibi dropout scale splits",
+                flash::cuda::fa2_partitioning::tile_shape, flash::cuda::fa2_partitioning::launch};
