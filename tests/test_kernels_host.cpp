@@ -193,7 +193,7 @@ TEST_CASE("S and P that exceed the device's memory are refused with both numbers
   in.shape = large;
   const auto sentence = [&](const Kernels& k) -> std::string {
     try {
-      cuda::require_room(k, large, false);
+      cuda::require_room(k, large, 1, false);
     } catch (const Refused& refused) {
       return refused.what();
     }
@@ -221,9 +221,10 @@ TEST_CASE("what the virtual GPU reports ends a run without outputs") {
   Kernels k = kernels_of("04", true);
   const cuda::Module wrong{"04_recomputed_backward/forward",
                            75,
+                           "fp16",
                            "Q K V O LSE",
                            "causal",
-                           [](int) {
+                           [](const cuda::Problem&, std::size_t) {
                              return cuda::TileShape{16, 16};
                            },
                            launch_nothing};

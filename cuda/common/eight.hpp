@@ -1,18 +1,19 @@
-// Eight neighbouring fp16 of a row, 16 bytes: what a thread moves between memories at once.
+// Eight neighbours of a row, 16 bits each: what a thread moves between memories at once.
 #pragma once
 
+#include "cuda/common/element.hpp"
 #include "cuda/common/problem.hpp"
-#include "cuda/ptx/math.hpp"
 #include "cuda/ptx/reduce.hpp"
 
 namespace flash::cuda {
 
 /// Their values.
+template <class Element = Fp16>
 __device__ __forceinline__ void unpack(uint4 eight, float (&x)[8]) {
   const uint32_t pairs[4] = {eight.x, eight.y, eight.z, eight.w};
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    const float2 pair = ptx::unpack_f16(pairs[k]);
+    const float2 pair = Element::unpack(pairs[k]);
     x[2 * k] = pair.x, x[2 * k + 1] = pair.y;
   }
 }
@@ -22,9 +23,10 @@ __device__ __forceinline__ uint4 pack(const float (&x)[8]) {
                     ptx::pack_f16(x[6], x[7]));
 }
 
+template <class Element = Fp16>
 __device__ __forceinline__ float dot(uint4 a, uint4 b) {
   float x[8], y[8], sum = 0;
-  unpack(a, x), unpack(b, y);
+  unpack<Element>(a, x), unpack<Element>(b, y);
 #pragma unroll
   for (int k = 0; k < 8; ++k) sum += x[k] * y[k];
   return sum;

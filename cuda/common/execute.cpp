@@ -30,6 +30,11 @@ std::vector<std::string> words(const char* text) {
   return {std::istream_iterator<std::string>(stream), {}};
 }
 
+/// Does the option change this pass?
+bool concerns(std::string_view option, bool backward) {
+  return option != (backward ? "splits" : "deterministic");
+}
+
 /// What the virtual GPU counted, in elements of each tensor.
 sim::Ledger ledger_of(const gpu::Counts& counts, const Inputs& in, const Options& o) {
   sim::Ledger ledger;
@@ -170,7 +175,7 @@ void require_taken(const Kernels& k, const Inputs& in, const Options& o) {
                       stage, fmt::join(sizes, ", ")));
     const std::vector<std::string> taken = options_taken(*module);
     for (const std::string_view option : options_asked(in, o))
-      if (std::ranges::find(taken, option) == taken.end())
+      if (concerns(option, module == k.backward) && std::ranges::find(taken, option) == taken.end())
         throw Refused(
             fmt::format("{} was asked of the kernels of stage {}, which don't take it; take --on cpu", option, stage));
   }

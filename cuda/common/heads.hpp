@@ -22,7 +22,7 @@ __device__ __forceinline__ Problem of_head(Problem p, i64 index) {
   begin_at(p.S, index, p.Nq, p.Nk), begin_at(p.P, index, p.Nq, p.Nk);
   begin_at(p.dP, index, p.Nq, p.Nk), begin_at(p.dS, index, p.Nq, p.Nk);
   begin_at(p.dO, index, p.Nq, p.d), begin_at(p.dQ, index, p.Nq, p.d), begin_at(p.dQ_acc, index, p.Nq, p.d);
-  begin_at(p.D, index, p.Nq, 1);
+  begin_at(p.D, index, p.Nq, 1), begin_at(p.turn, index, p.Nq, 1);
   begin_at(p.partial_O, index, p.splits * p.Nq, p.d), begin_at(p.partial_LSE, index, p.splits * p.Nq, 1);
   begin_at(p.dK, kv, p.Nk, p.d), begin_at(p.dV, kv, p.Nk, p.d);
   p.sequence = static_cast<int>(b), p.head = static_cast<int>(h);

@@ -5,4 +5,5 @@
 #include "cuda/common/heads.hpp"
 #include "cuda/common/launch.hpp"
 #include "cuda/common/score_mask.hpp"
+#include "cuda/common/turn.hpp"
 #include "cuda/ptx/ptx.hpp"

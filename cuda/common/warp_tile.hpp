@@ -228,6 +228,32 @@ struct WarpTile {
     });
   }
 
+  /// Added to what is there.
+  __device__ __forceinline__ void accumulate(float* matrix, int width, Range in) const {
+    pairs([&](int r, int c, float left, float right) {
+      if (row(r) >= in.size()) return;
+      float* to = place(matrix, width, in, r, c);
+      ptx::red_add_f32(to, left), ptx::red_add_f32(to + 1, right);
+    });
+  }
+
+  // The same in the order of registers, for who brings the tile back to the same registers: number n of thread t of a CTA
+  // lies at n·threads + t, so that a warp moves 128 bytes at once. `tile` has room for all rows.
+
+  template <int threads>
+  __device__ __forceinline__ void load_registers(const float* tile, Range in) {
+    registers<threads>(in, [&](int r, int c, int at) { (*this)(r, c) = tile[at]; });
+  }
+  template <int threads>
+  __device__ __forceinline__ void store_registers(float* tile, Range in) const {
+    registers<threads>(in, [&](int r, int c, int at) { tile[at] = (*this)(r, c); });
+  }
+  /// Added to what is there.
+  template <int threads>
+  __device__ __forceinline__ void accumulate_registers(float* tile, Range in) const {
+    registers<threads>(in, [&](int r, int c, int at) { ptx::red_add_f32(tile + at, (*this)(r, c)); });
+  }
+
   /// Rounded to the element's format.
   __device__ __forceinline__ void store(half* matrix, int width, Range in) const {
     pairs([&](int r, int c, float left, float right) {
@@ -248,6 +274,16 @@ struct WarpTile {
     return matrix + in.begin * width + (row(r) * width + col(c));
   }
 
+  /// f(r, c, at) for each number of a row within `in`.
+  template <int threads, class F>
+  __device__ __forceinline__ void registers(Range in, F f) const {
+#pragma unroll
+    for (int r = 0; r < rows; ++r)
+#pragma unroll
+      for (int c = 0; c < cols; ++c)
+        if (row(r) < in.size()) f(r, c, (r * cols + c) * threads + threadIdx.x);
+  }
+
   /// f(r, c, left, right) for each two neighbours.
   template <class F>
   __device__ __forceinline__ void pairs(F f) const {
@@ -257,6 +293,13 @@ struct WarpTile {
       for (int c = 0; c < cols; c += 2) f(r, c, (*this)(r, c), (*this)(r, c + 1));
   }
 };
+
+/// Of an M × N tile the part that falls to a warp where `warps` of them share it, in `warp_rows` rows of warps. All zeros.
+template <class Mma, int M, int N, int warps, int warp_rows>
+__device__ __forceinline__ auto part_of_tile(unsigned warp, unsigned lane) {
+  constexpr int warp_cols = warps / warp_rows, m = M / warp_rows, n = N / warp_cols;
+  return WarpTile<m, n, Mma>(warp / warp_cols * m, warp % warp_cols * n, lane);
+}
 
 /// A column whose number in the lane's row r is f(r), to the rows `in` of global memory.
 template <int M, int N, class Mma, class F>
