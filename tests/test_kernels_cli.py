@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kernels on the command line: `run --on vgpu|gpu`, `probe`, `trace`, `bench`, the tour's last table; what is refused.
+"""Kernels on the command line: `run --on vgpu|gpu`, `probe`, `trace`, the tour's last table; what is refused.
 
 What a GPU does is pretended by host_kernels/pretended_cuda.cpp; the virtual GPU and the kernels are the build's own.
 """
@@ -10,9 +10,7 @@ import math
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.dont_write_bytecode = True  # the sources stay as they are
