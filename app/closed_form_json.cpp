@@ -10,8 +10,8 @@ namespace flash::app {
 namespace {
 
 theory::ClosedFormOptions form_options(const Inputs& in, const Options& o) {
-  return {o.causal,          o.window,      !in.mask.empty(), !in.slopes.empty(), o.softcap > 0,
-          o.first_touch, in.block_mask, o.splits,          o.deterministic};
+  return {o.causal,      o.window,      !in.mask.empty(), !in.slopes.empty(), o.softcap > 0,
+          o.first_touch, in.block_mask, o.splits,         o.deterministic};
 }
 
 theory::Traffic traffic(const sim::Ledger& ledger) {

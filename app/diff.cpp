@@ -40,23 +40,24 @@ struct Pair {
 /// One direction of both stages.
 struct Comparison {
   Step a, b;
-  std::string source;  ///< unified diff; empty where the two are the same but for indentation
+  std::string source_a, source_b;  ///< of the CPU programs, or of the kernels where a step has nothing else
+  std::string source;              ///< unified diff; empty where the two are the same but for indentation
   std::optional<Blocks> blocks_a, blocks_b;
   std::map<std::string, Pair> tensors;
   Pair total;
 };
 
-std::string source_diff(const Step& a, const Step& b) {
+std::string source_diff(const std::string& a, const std::string& b) {
   const std::string root = FLASH_SOURCE_DIR "/";
-  const Child diff = run_child({"diff", "--unified=3", "--ignore-all-space", "--label", a.source(), "--label",
-                                b.source(), "--", root + a.source(), root + b.source()});
+  const Child diff =
+      run_child({"diff", "--unified=3", "--ignore-all-space", "--label", a, "--label", b, "--", root + a, root + b});
   if (!diff.started)
     throw Refused("a source diff was asked for, but there is no program diff; install the package diffutils");
   if (diff.status > 1)
     throw Refused(
         fmt::format("a diff of {} and {} was asked for, but the program diff said \"{}\"; keep the program together "
                     "with its sources",
-                    a.source(), b.source(), one_line(diff.complaints)));
+                    a, b, one_line(diff.complaints)));
   return diff.output;
 }
 
@@ -71,7 +72,10 @@ void collect(const sim::Ledger& ledger, Traffic Pair::*side, Comparison& c) {
 }
 
 Comparison compare(const Step& a, const Step& b, const StatedProblem& problem) {
-  Comparison c{a, b, source_diff(a, b), {}, {}, {}, {}};
+  const bool counted = a.on_cpu() && b.on_cpu();
+  Comparison c{a, b, counted ? a.source() : a.kernel(), counted ? b.source() : b.kernel(), {}, {}, {}, {}, {}};
+  c.source = source_diff(c.source_a, c.source_b);
+  if (!counted) return c;
   const Pass pass_a = count(a, problem);
   // The same tiles, where both have any and choose them alike.
   const bool alike = a.program().side == b.program().side;
@@ -112,7 +116,10 @@ std::string ledger_text(const Comparison& c, const StatedProblem& problem) {
 
 std::string text(const Comparison& c, const StatedProblem& problem) {
   const std::string source =
-      c.source.empty() ? fmt::format("{} and {}: no difference\n", c.a.source(), c.b.source()) : c.source;
+      c.source.empty() ? fmt::format("{} and {}: no difference\n", c.source_a, c.source_b) : c.source;
+  if (!c.a.on_cpu() || !c.b.on_cpu())
+    return source + fmt::format("\nHBM traffic, {}: nothing to count beside: one of them is of kernels alone\n",
+                                name(c.a.direction));
   return source + "\n" + ledger_text(c, problem);
 }
 
@@ -129,7 +136,7 @@ Json json(const Pair& p) {
 Json json(const Comparison& c) {
   Json tensors = Json::object();
   for (const auto& [tensor, pair] : c.tensors) tensors[tensor] = json(pair);
-  return {{"sources", {c.a.source(), c.b.source()}},
+  return {{"sources", {c.source_a, c.source_b}},
           {"diff", c.source},
           {"tiles", {{"a", blocks_json(c.blocks_a)}, {"b", blocks_json(c.blocks_b)}}},
           {"tensors", tensors},
@@ -138,21 +145,23 @@ Json json(const Comparison& c) {
 
 /// Why there is no second part: a stage without a backward pass, and what to compare instead.
 std::string no_backward(const Stage& a, const Stage& b) {
-  if (!a.has_backward() && !b.has_backward()) return "";
-  const Stage& with = a.has_backward() ? a : b;
+  const auto has = [](const Stage& s) { return s.has_backward() || s.has(Side::cuda, Direction::backward); };
+  if (!has(a) && !has(b)) return "";
+  const Stage& with = has(a) ? a : b;
   const std::string& extends = with.backward_facts.extends;
-  const std::string instead = extends.empty() ? "it extends nothing."
-                                              : fmt::format("it extends {}:\n  ./flashsteps diff {} {}", extends,
-                                                            find_program(extends).first->short_name(),
-                                                            with.short_name());
-  return fmt::format("\nBackward: {} has one, {} has not; {}\n", with.id, (a.has_backward() ? b : a).id, instead);
+  const std::string instead = extends.empty()
+                                  ? "it extends nothing."
+                                  : fmt::format("it extends {}:\n  ./flashsteps diff {} {}", extends,
+                                                find_program(extends).first->short_name(), with.short_name());
+  return fmt::format("\nBackward: {} has one, {} has not; {}\n", with.id, (has(a) ? b : a).id, instead);
 }
 
 void print_diff(const Stage& a, const Stage& b, bool as_json) {
   const StatedProblem problem;
   const Comparison forward = compare({&a, Direction::forward}, {&b, Direction::forward}, problem);
   std::optional<Comparison> backward;
-  if (a.has_backward() && b.has_backward())
+  const auto both = [&](Side side) { return a.has(side, Direction::backward) && b.has(side, Direction::backward); };
+  if (both(Side::cpu) || (both(Side::cuda) && !(a.has_forward() && b.has_forward())))
     backward = compare({&a, Direction::backward}, {&b, Direction::backward}, problem);
   if (as_json)
     print_json(Json{{"a", a.id},

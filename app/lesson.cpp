@@ -43,9 +43,10 @@ const ProgramFacts& Step::facts() const {
 }
 
 std::string Step::source() const {
-  if (const std::string& file = stage->source(Side::cpu, direction); !file.empty()) return "stages/" + file + ".hpp";
-  return "cuda/" + stage->source(Side::cuda, direction) + ".cu";
+  return on_cpu() ? "stages/" + stage->source(Side::cpu, direction) + ".hpp" : kernel();
 }
+
+std::string Step::kernel() const { return "cuda/" + stage->source(Side::cuda, direction) + ".cu"; }
 
 std::optional<Step> extended(const Step& step) {
   const std::string& extends = step.facts().extends;

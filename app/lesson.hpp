@@ -15,8 +15,9 @@ struct Step {
 
   const Program& program() const;
   const ProgramFacts& facts() const;
-  std::string source() const;  ///< "stages/03_online_softmax/forward.hpp", from the project's root; its kernel's file
-                               ///< where there is nothing else
+  bool on_cpu() const { return stage->has(Side::cpu, direction); }
+  std::string source() const;  ///< "stages/03_online_softmax/forward.hpp", from the project's root; or its kernel's
+  std::string kernel() const;  ///< "cuda/03_online_softmax/forward.cu"
 };
 
 /// The step that `step` is a changed copy of. @throws Refused where stage.json names one that there isn't.

@@ -95,8 +95,8 @@ std::vector<ProgramRow> programs(const Machine& machine) {
     for (const Direction direction : {Direction::forward, Direction::backward}) {
       const Step step{&stage, direction};
       const bool on_cpu = stage.has(Side::cpu, direction), in_cuda = stage.has(Side::cuda, direction);
-      const Runs none{direction == Direction::backward ? "the stage has no backward pass" : "there are only kernels",
-                      {}, {}, {}};
+      const Runs none{
+          direction == Direction::backward ? "the stage has no backward pass" : "there are only kernels", {}, {}, {}};
       const Runs cpu{"", {std::begin(dtypes), std::end(dtypes)}, {}, stage.options};
       rows.push_back({step, on_cpu ? cpu : none, in_cuda ? kernel_runs(step, Backend::vgpu, machine) : none,
                       in_cuda ? kernel_runs(step, Backend::gpu, machine) : none});
@@ -146,8 +146,9 @@ std::string options_text(const std::vector<ProgramRow>& rows) {
   for (const ProgramRow& row : rows)
     for (const auto& [backend, runs] : {std::pair{"cpu", &row.cpu}, {"vgpu", &row.vgpu}, {"gpu", &row.gpu}})
       if (runs->why_not.empty())
-        text += paragraph(fmt::format("{:3} {:8} {:4}  ", row.step.stage->short_name(), name(row.step.direction), backend),
-                          fmt::format("{}", fmt::join(runs->options, ", ")), columns);
+        text +=
+            paragraph(fmt::format("{:3} {:8} {:4}  ", row.step.stage->short_name(), name(row.step.direction), backend),
+                      fmt::format("{}", fmt::join(runs->options, ", ")), columns);
   return text;
 }
 

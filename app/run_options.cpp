@@ -44,7 +44,8 @@ std::optional<Warps> parse_warps(std::string_view text) {
   if (text.empty()) return std::nullopt;
   if (text == "split-q") return Warps::split_q;
   if (text == "split-k") return Warps::split_k;
-  throw Refused(fmt::format("--warps {} was asked for, but warps share no work that way; take split-q or split-k", text));
+  throw Refused(
+      fmt::format("--warps {} was asked for, but warps share no work that way; take split-q or split-k", text));
 }
 
 // ---- options on the command line
@@ -91,9 +92,10 @@ void add_machine_options(CLI::App& command, RunOptions& t) {
              "cpu (default), or the stage's kernels: vgpu (trace's default), which checks and counts, or gpu");
   place.text("--dtype", t.dtype, "NAME",
              "fp64, fp32 (default of the cpu), fp16 (of kernels) or bf16; sums are kept in fp32");
-  place.flag("--deterministic", t.deterministic,
-             "the same bits every time: given always, but on a gpu by 01 to 04 for dK and dV of grouped queries; in 05's "
-             "backward pass the sums of dQ then wait for their turn");
+  place.flag(
+      "--deterministic", t.deterministic,
+      "the same bits every time: given always, but on a gpu by 01 to 04 for dK and dV of grouped queries; in 05's "
+      "backward pass the sums of dQ then wait for their turn");
 
   const Heading cpu(command, "On the cpu");
   cpu.text("--sram", t.sram, "SIZE",
@@ -118,7 +120,8 @@ void add_waiting_options(CLI::App& command) {
   const auto waits = [&](const std::string& name, const char* type, const char* what) {
     later.option(name, type, what, [name, what](const std::string&) {  // refused by name, not as a typing mistake
       throw Refused(fmt::format(
-          "{} was asked for, but {} wait for a later part of stage 05_fa2_partitioning, not built yet; leave it out", name, what));
+          "{} was asked for, but {} wait for a later part of stage 05_fa2_partitioning, not built yet; leave it out",
+          name, what));
     });
   };
   waits("--cu-seqlens-q", "FILE", "sequences of several lengths");
@@ -162,7 +165,8 @@ Options attention_options(const RunOptions& t, Format dtype) {
   o.warps = parse_warps(t.warps);
   o.splits = t.splits.value_or(1);
   if (o.splits < 1)
-    throw Refused(fmt::format("--splits {} was asked for, but the keys have at least one part; take 1 or more", o.splits));
+    throw Refused(
+        fmt::format("--splits {} was asked for, but the keys have at least one part; take 1 or more", o.splits));
   require_in_format("--softcap", t.softcap, dtype);
   if (t.scale) require_in_format("--scale", *t.scale, dtype);
   return o;
@@ -265,7 +269,8 @@ Asked asked(const RunOptions& typed) {
 
   read_problem(typed, result);
   if (!typed.block_mask.empty()) read_block_mask(typed.block_mask, result);
-  if (backend == cuda::Backend::gpu && typed.deterministic && !result.options.deterministic) require_deterministic(result);
+  if (backend == cuda::Backend::gpu && typed.deterministic && !result.options.deterministic)
+    require_deterministic(result);
   return result;
 }
 

@@ -23,7 +23,7 @@ struct RunOptions {
   std::string budget;  ///< paper where empty
   std::string sram;    ///< 64KiB where empty
   std::string window;
-  std::string warps;   ///< split-q where empty
+  std::string warps;  ///< split-q where empty
   double softcap = 0, dropout = 0;
   std::optional<double> scale;
   std::uint64_t dropout_seed = 0;

@@ -43,8 +43,10 @@ const char* verb(sim::EventKind kind) {
 
 void Steps::add(const sim::Event& e) {
   if (e.kind == sim::EventKind::take || e.kind == sim::EventKind::give_back || e.kind == sim::EventKind::fill) return;
-  if (e.worker != worker_) text_ += fmt::format("batch {}, head {}\n", e.batch, e.head);
-  worker_ = e.worker;
+  const bool same_head = worker_ >= 0 && e.batch == batch_ && e.head == head_;
+  if (e.worker != worker_)
+    text_ += fmt::format("batch {}, head {}{}\n", e.batch, e.head, same_head ? ", another worker" : "");
+  worker_ = e.worker, batch_ = e.batch, head_ = e.head;
   const bool is_compute = e.kind == sim::EventKind::compute;
   const std::string what = is_compute ? e.name : fmt::format("{} rows {}", e.name, range(e.rows));
   text_ += fmt::format("  {:6} {:16} {}\n", verb(e.kind), what, values(e.values));

@@ -15,7 +15,7 @@ class Steps {
 
  private:
   std::string text_;
-  Index worker_ = -1;
+  Index worker_ = -1, batch_ = 0, head_ = 0;
 };
 
 }  // namespace flash

@@ -41,7 +41,8 @@ OutputCheck worst_of(const CheckResult& checked, Direction direction) {
 }
 
 bool has_kernels(const Stage& stage, Direction direction) {
-  return stage.has(Side::cuda, direction) && cuda::find_module(cuda::Backend::vgpu, stage.source(Side::cuda, direction));
+  return stage.has(Side::cuda, direction) &&
+         cuda::find_module(cuda::Backend::vgpu, stage.source(Side::cuda, direction));
 }
 
 void add_stops(KernelTour& tour, const Stage& stage, const Inputs& in, const Reference& all) {
@@ -82,8 +83,7 @@ KernelTour make_kernel_tour() {
   draw_dout(in, 0);
   const Reference stored_scores = reference(in, Options{}, true, true), fused = reference(in, Options{}, true, false);
   for (const Stage& stage : main_stages())
-    if (has_kernels(stage, Direction::forward))
-      add_stops(tour, stage, in, stage.lse == "S" ? stored_scores : fused);
+    if (has_kernels(stage, Direction::forward)) add_stops(tour, stage, in, stage.lse == "S" ? stored_scores : fused);
   std::ranges::stable_sort(tour.stops, {}, [](const KernelStop& s) { return s.step.direction; });
   return tour;
 }

@@ -37,17 +37,18 @@ Moved moved(const Step& step, const StatedProblem& problem) {
 
 /// One direction of the stage beside what it extends.
 struct Reason {
+  Step step;
   HeadComment words;
-  std::string problem_left;  ///< what the step before costs; empty for a first one
-  std::optional<Moved> before;
-  Moved after;
+  std::string problem_left;            ///< what the step before costs; empty for a first one
+  std::optional<Moved> before, after;  ///< none of kernels alone: what they move is their stage's
 };
 
 Reason reason(const Step& step, const StatedProblem& problem) {
-  Reason r{head_comment(step), "", std::nullopt, moved(step, problem)};
+  Reason r{step, head_comment(step), "", std::nullopt, std::nullopt};
+  if (step.on_cpu()) r.after = moved(step, problem);
   if (const std::optional<Step> previous = extended(step)) {
     r.problem_left = head_comment(*previous).costs;
-    r.before = moved(*previous, problem);
+    if (r.after) r.before = moved(*previous, problem);
   }
   return r;
 }
@@ -59,17 +60,18 @@ std::string law_line(const char* label, const Moved& m, const std::string& compa
 }
 
 std::string text(const Reason& r) {
-  const Step& step = r.after.step;
+  const Step& step = r.step;
   const std::string extends = step.facts().extends;
   std::string all = fmt::format("{}: {}, {}\n", name(step.direction), step.source(),
                                 extends.empty() ? "extends nothing" : "extends " + extends);
-  if (r.before) all += paragraph("  left    ", r.problem_left, prose_columns);
+  if (!extends.empty()) all += paragraph("  left    ", r.problem_left, prose_columns);
   all += paragraph("  change  ", r.words.change, prose_columns);
   all += paragraph("  why     ", r.words.why, prose_columns);
   all += paragraph("  cost    ", r.words.costs, prose_columns);
   all += paragraph("  ledger  ", "must say " + r.words.ledger, prose_columns);
   if (r.before) all += law_line("before", *r.before, "");
-  all += law_line("after", r.after, r.before ? ", bytes " + times(r.before->bytes(), r.after.bytes()) : "");
+  if (r.after)
+    all += law_line("after", *r.after, r.before ? ", bytes " + times(r.before->bytes(), r.after->bytes()) : "");
   return all;
 }
 
@@ -82,22 +84,24 @@ Json json(const Moved& m) {
 }
 
 Json json(const Reason& r) {
-  return {{"source", r.after.step.source()},
-          {"extends", r.before ? Json(r.after.step.facts().extends) : Json(nullptr)},
-          {"problem_left", r.before ? Json(r.problem_left) : Json(nullptr)},
+  const std::string& extends = r.step.facts().extends;
+  return {{"source", r.step.source()},
+          {"extends", extends.empty() ? Json(nullptr) : Json(extends)},
+          {"problem_left", extends.empty() ? Json(nullptr) : Json(r.problem_left)},
           {"change", r.words.change},
           {"why", r.words.why},
           {"costs", r.words.costs},
           {"law", r.words.ledger},
           {"before", r.before ? json(*r.before) : Json(nullptr)},
-          {"after", json(r.after)}};
+          {"after", r.after ? json(*r.after) : Json(nullptr)}};
 }
 
 void print_why(const Stage& stage, bool as_json) {
   const StatedProblem problem;
   const Reason forward = reason({&stage, Direction::forward}, problem);
   std::optional<Reason> backward;
-  if (stage.has_backward()) backward = reason({&stage, Direction::backward}, problem);
+  if (stage.has_backward() || (!stage.has_forward() && stage.has(Side::cuda, Direction::backward)))
+    backward = reason({&stage, Direction::backward}, problem);
   if (as_json) {
     print_json(Json{{"stage", stage.id},
                     {"title", stage.title},
@@ -110,9 +114,14 @@ void print_why(const Stage& stage, bool as_json) {
   std::string all =
       fmt::format("{} {}: stages/{}/lesson.md\n\n{}", stage.short_name(), stage.title, stage.folder(), text(forward));
   if (backward) all += text(*backward);
-  all += fmt::format("\nCounted on {}{}:\n  ./flashsteps run {} {} --count-only{}\n", problem.text(),
-                     forward.after.pass.blocks ? ", " + blocks_text(forward.after.pass.blocks) : "", stage.short_name(),
-                     problem.options(), backward ? " --backward" : "");
+  if (!forward.after)
+    all +=
+        fmt::format("\nKernels alone: they move what the stage's programs move.\n  ./flashsteps run {} --on vgpu{}\n",
+                    stage.short_name(), backward ? " --backward" : "");
+  else
+    all += fmt::format("\nCounted on {}{}:\n  ./flashsteps run {} {} --count-only{}\n", problem.text(),
+                       forward.after->pass.blocks ? ", " + blocks_text(forward.after->pass.blocks) : "",
+                       stage.short_name(), problem.options(), backward ? " --backward" : "");
   print(all);
 }
 

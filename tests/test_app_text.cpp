@@ -61,7 +61,8 @@ TEST_CASE("a head comment is read part by part", "[app]") {
                   Refused);
   CHECK_THROWS_AS(parse_head_comment("", "f.hpp"), Refused);
   CHECK_THROWS_AS(read_source("stages/no_such_file.hpp"), Refused);
-  for (const Stage& stage : stages_on(Side::cpu)) CHECK_FALSE(head_comment({&stage, Direction::forward}).extends.empty());
+  for (const Stage& stage : stages_on(Side::cpu))
+    CHECK_FALSE(head_comment({&stage, Direction::forward}).extends.empty());
 }
 
 TEST_CASE("another program gets its arguments as they are", "[app]") {

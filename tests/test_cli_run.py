@@ -50,19 +50,29 @@ class Refusals(CommandLine):
     def test_stages(self):
         self.refused(["run", "08"], "08", "03_online_softmax")
         self.refused(["run", ""], "stage", "03_online_softmax")
-        for stage in ("05", "5", "05b", "fa2_partitioning/b_split_q_warps", "6", "06f", "fa4_rescaling"):
+        for stage in ("6", "06f", "fa4_rescaling"):
             self.refused(["run", stage], stage, "waits for")
         for stage in ("03a", "online_softmax/a", "04b", "03_online_softmax/x"):
             self.refused(["run", stage], stage, "without letters")
+        for stage in ("05x", "05/", "fa2_partitioning/x", "05_fa2_partitioning/b_loop_swap"):
+            self.refused(["run", stage], stage, "has the letters a_loop_swap, b_split_q_warps")
+        self.refused(["run", "05c"], "05_fa2_partitioning/c_swizzle", "kernels alone", "--on vgpu")
         for stage in ("02", "03"):
             self.refused(["run", stage, "--backward"], stage, "04_recomputed_backward")
+        for stage in ("05b", "05e"):
+            self.refused(["run", stage, "--backward"], stage[:2], "only a forward pass; take stage 05_fa2_partitioning")
 
     def test_waits(self):
         for option in ("--cu-seqlens-q", "--cu-seqlens-k", "--page-table", "--page-size", "--seqlens", "--append-k",
                        "--append-v", "--rotary", "--l2"):
             self.refused(["run", "03", option, "16"], option, "stage 05")
-        for splits in ("0", "2"):
-            self.refused(["run", "03", "--splits", splits], "--splits", "stage 05")
+        self.refused(["run", "05", "--splits", "0"], "--splits 0", "1 or more")
+        self.refused(["run", "05", "--splits", "x"], "--splits")
+        for stage in ("03", "05a", "05b"):
+            self.refused(["run", stage, "--splits", "2"], "splits", "take stage 05_fa2_partitioning/e_split_kv")
+        for stage in ("03", "05a", "05"):
+            self.refused(["run", stage, "--warps", "split-q"], "warps", "take stage 05_fa2_partitioning/b_split_q_warps")
+        self.refused(["run", "05b", "--warps", "split-v"], "split-v", "split-q or split-k")
         self.refused(["run", "03", "--on", "tpu"], "tpu", "cpu, vgpu or gpu")
         self.refused(["run", "03", "--dtype", "fp8"], "fp8", "stage 06")
         self.refused(["run", "03", "--dtype", "int8"], "int8")
@@ -444,6 +454,35 @@ class Report(CommandLine):
                       "fp64 oracle"):
             self.assertIn(words, text)
         self.assertRegex(self.result("run", "01", "--n", "64"), r"needs [\d,]+ bytes")
+
+    def test_letters(self):
+        for name in ("05b", "5b", "fa2_partitioning/b_split_q_warps", "05_fa2_partitioning/b", "05/b_split_q_warps"):
+            self.assertEqual(self.json("run", name, "--n", "8")["stage"], "05_fa2_partitioning/b_split_q_warps")
+        main = self.json("run", "5", "--n", "64", "--d", "8", "--sram", "2KiB", "--backward", "--check")
+        self.assertEqual(main["stage"], "05_fa2_partitioning")
+        for direction, letter in (("forward", "e"), ("backward", "a")):
+            of_letter = self.json("run", "05" + letter, "--n", "64", "--d", "8", "--sram", "2KiB",
+                                  *["--backward"] * (direction == "backward"))
+            self.assertEqual(main[direction]["ledger"], of_letter.get(direction, of_letter)["ledger"])
+
+    def test_splits_warps_and_turns(self):
+        problem = ("run", "05", "--n", "24", "--nk", "90", "--d", "8", "--sram", "2KiB", "--causal", "--check")
+        for splits in ("1", "2", "3", "7", "1000"):
+            document = self.json(*problem, "--splits", splits)
+            self.assertEqual(document["problem"]["splits"], int(splits))
+            self.assertTrue(document["closed_form"]["equal"])
+            self.assertEqual("partial_O" in document["ledger"]["hbm"]["read"], splits != "1")
+        plain, in_turn = (self.json(*problem, "--backward", *option)["backward"] for option in ([], ["--deterministic"]))
+        self.assertTrue(in_turn["closed_form"]["equal"])
+        self.assertNotIn("turn", plain["ledger"]["hbm"]["read"])
+        self.assertGreater(in_turn["ledger"]["hbm"]["read"]["turn"], 0)
+        for warps, some in (("split-q", False), ("split-k", True)):
+            document = self.json("run", "05b", "--n", "64", "--d", "8", "--warps", warps, "--check")
+            self.assertEqual(document["problem"]["warps"], warps)
+            between = document["ledger"]["sram"]["between_warps"]
+            self.assertEqual(between["read"] > 0, some)
+            self.assertIn("of each other's", self.result("run", "05b", "--n", "64", "--d", "8", "--warps", warps))
+        self.assertNotIn("between_warps", self.json("run", "05a", "--n", "8")["ledger"]["sram"])
 
     def test_accepted_in_silence(self):
         plain = self.json("run", "03", "--n", "8")

@@ -112,6 +112,61 @@ TEST_CASE("tile sizes change the result by no more than rounding", "[correctness
   }
 }
 
+namespace {
+
+/// The problem in tiles of 4 × 6 on each stage that takes `option`.
+void check_takers(const char* option, const Options& asked) {
+  Inputs in = draw_inputs({2, 4, 2, 19, 50, 8, 5}, Format::fp32, 8);
+  draw_dout(in, 8);
+  Options o = asked;
+  o.br = 4, o.bc = 6, o.window = {20, 1};  // some parts see no key
+  Judge judge(in, o);
+  for (const Stage& stage : stages_on(Side::cpu)) {
+    if (!stage.takes(option)) continue;
+    INFO(stage.id << ", " << option);
+    const CheckResult check = judge(stage, run(stage, in, o, config_for(stage, {})).outputs);
+    INFO(check.message());
+    CHECK(check.pass());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("keys in any number of parts give the same", "[correctness]") {
+  for (const Index splits : {1, 2, 3, 7, 9, 1000}) {
+    Options o;
+    o.splits = splits;
+    check_takers("splits", o);
+  }
+}
+
+TEST_CASE("warps with rows, and warps with keys, give the same", "[correctness]") {
+  for (const Warps warps : {Warps::split_q, Warps::split_k}) {
+    Options o;
+    o.warps = warps;
+    check_takers("warps", o);
+  }
+}
+
+TEST_CASE("a number without a letter is the main letters, to the bit", "[correctness]") {
+  Inputs in = draw_inputs({1, 4, 2, 33, 45, 8, 5}, Format::fp16, 9);
+  draw_dout(in, 9);
+  RunConfig config;
+  config.machine.sram_bytes = 2048;
+  config.backward = true;
+  const Stage& main = find_stage("05");
+  Options o;
+  o.splits = 3;
+  const Outputs all = run(main, in, o, config).outputs;
+  Judge judge(in, o);
+  CHECK(judge(main, all).message() == "");
+  o.deterministic = true;
+  CHECK(same_bits(all, run(main, in, o, config).outputs));  // here sums have one order anyway
+  config.backward = false;
+  o.deterministic = false;
+  CHECK(run(find_stage("05e"), in, o, config).outputs.o == all.o);
+}
+
 TEST_CASE("one query and one key: O = V to the bit and LSE is the score", "[correctness]") {
   Inputs in = draw_inputs({2, 3, 3, 1, 1, 4, 7}, Format::fp32, 11);
   draw_dout(in, 11);

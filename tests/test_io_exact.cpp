@@ -62,7 +62,8 @@ void check_work(const std::string& law, const RandomProblem& p, const Pass& pass
     R = visited.read["Q"] / s.d;
   }
   const Work& work = kWork.at(law);
-  if (p.options.warps == Warps::split_k) R = pass.ledger.exchange().read / (s.dv + 2);  // each warp has exps for each row
+  if (p.options.warps == Warps::split_k)
+    R = pass.ledger.exchange().read / (s.dv + 2);  // each warp has exps for each row
   INFO(law << " A " << A << " R " << R);
   REQUIRE(pass.ledger.flops().matmul == 2 * A * (work.products_d * s.d + work.products_dv * s.dv));
   const Index combined = moved(pass.ledger, sim::Access::read)["partial_LSE"];  // rows of the parts: two exps for each
@@ -100,13 +101,19 @@ void tally(std::map<std::string, int>& met, const Stage& stage, const RandomProb
   const Shape& s = p.shape();
   const auto blocks = result.forward.blocks;
   const std::pair<const char*, bool> asked[] = {
-      {"causal", p.options.causal},           {"window", p.windowed()},
-      {"softcap", p.options.softcap > 0},     {"alibi", !p.inputs.slopes.empty()},
-      {"mask", !p.inputs.mask.empty()},       {"dropout", p.options.dropout > 0},
-      {"scale", p.options.scale.has_value()}, {"block-mask", !p.inputs.block_mask.empty()},
-      {"first-touch", p.options.first_touch}, {"br and bc", p.options.br > 0},
+      {"causal", p.options.causal},
+      {"window", p.windowed()},
+      {"softcap", p.options.softcap > 0},
+      {"alibi", !p.inputs.slopes.empty()},
+      {"mask", !p.inputs.mask.empty()},
+      {"dropout", p.options.dropout > 0},
+      {"scale", p.options.scale.has_value()},
+      {"block-mask", !p.inputs.block_mask.empty()},
+      {"first-touch", p.options.first_touch},
+      {"br and bc", p.options.br > 0},
       {"warps", p.options.warps.has_value()},
-      {"splits", p.options.splits > 1},       {"deterministic", p.options.deterministic},
+      {"splits", p.options.splits > 1},
+      {"deterministic", p.options.deterministic},
   };
   for (const auto& [option, is_asked] : asked)
     if (stage.takes(option)) met[option] += is_asked;

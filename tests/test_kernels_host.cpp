@@ -110,7 +110,8 @@ TEST_CASE("LSE and gradients, wherever the stage keeps them") {
   o.window = {1, -1};
   const Outputs wanted = oracle(in, o, true);
   for (const Stage& stage : stages_on(Side::cuda)) {
-    const RunResult result = cuda::execute(kernels_of(stage.id.c_str(), stage.has(Side::cuda, Direction::backward)), in, o, false);
+    const RunResult result =
+        cuda::execute(kernels_of(stage.id.c_str(), stage.has(Side::cuda, Direction::backward)), in, o, false);
     CHECK(near(result.outputs.o, wanted.o, 4e-3));
     CHECK(near(result.outputs.lse, wanted.lse, 4e-3));
     if (!stage.has(Side::cuda, Direction::backward)) continue;

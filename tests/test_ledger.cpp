@@ -324,7 +324,8 @@ TEST_CASE("Theorem 1: extra HBM grows as N² before stage 03 and as N from it on
 
 // ---- the warps of a worker
 
-TEST_CASE("warps with rows of their own hand nothing to each other; warps with keys hand O, l and m of every tile", "[ledger]") {
+TEST_CASE("warps with rows of their own hand nothing to each other; warps with keys hand O, l and m of every tile",
+          "[ledger]") {
   const Stage& stage = find_stage("05b");
   for (const bool causal : {false, true}) {
     RandomProblem p;

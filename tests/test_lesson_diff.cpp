@@ -33,8 +33,8 @@ Lines lines_of(const std::filesystem::path& path) {
   return lines;
 }
 
-/// One source file of a lesson, "03_online_softmax/forward", and what stage.json says of it. A base is the first on a new
-/// architecture, which is written anew.
+/// One source file of a lesson, "03_online_softmax/forward", and what stage.json says of it. A base is the first on a
+/// new architecture, which is written anew.
 struct Lesson {
   const Stage& stage;
   std::string name;
@@ -56,9 +56,12 @@ Lesson lesson_of(const Stage& stage, Side side, Direction direction) {
   if (side == Side::cuda) json = json.at("cuda");
   json = json.at(std::string(name(direction)));
   const bool is_base = json.value("base", false);
-  return {stage, stage.source(side, direction), direction == Direction::backward,
+  return {stage,
+          stage.source(side, direction),
+          direction == Direction::backward,
           {json.value("extends", ""), json.at("sections"), is_base ? 0 : json.at("budget").get<int>(), ""},
-          side == Side::cuda, is_base};
+          side == Side::cuda,
+          is_base};
 }
 
 std::vector<Lesson> named_lessons(Side side) {
@@ -86,7 +89,8 @@ std::vector<Lesson> lessons() {
 std::vector<Lesson> extending() {
   std::vector<Lesson> all;
   for (const Lesson& lesson : lessons())
-    if (!lesson.facts.extends.empty() && !lesson.is_base && std::filesystem::exists(lesson.file_of(lesson.facts.extends)))
+    if (!lesson.facts.extends.empty() && !lesson.is_base &&
+        std::filesystem::exists(lesson.file_of(lesson.facts.extends)))
       all.push_back(lesson);
   return all;
 }
@@ -132,8 +136,8 @@ struct Change {
 std::vector<Change> changes(const Lesson& lesson) {
   const std::filesystem::path from = lesson.file_of(lesson.facts.extends), to = lesson.file();
   const std::string without_numbers = "sed -E 's/(Alg\\. [0-9], )?line [0-9]+//; s/[ ,]*$//; s:[ ]*//$::'";
-  const std::string command = fmt::format("bash -c \"diff -U0 -w <({} '{}') <({} '{}')\"", without_numbers, from.string(),
-                                          without_numbers, to.string());
+  const std::string command = fmt::format("bash -c \"diff -U0 -w <({} '{}') <({} '{}')\"", without_numbers,
+                                          from.string(), without_numbers, to.string());
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   const Lines old_sections = sections_of(lines_of(from)), new_sections = sections_of(lines_of(to));
   static const std::regex hunk(R"(@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@.*)");
@@ -246,8 +250,8 @@ TEST_CASE("the two files of a pair have the same banners", "[lesson]") {
       met < here.size() && here[met] == word ? static_cast<void>(++met) : missing.push_back(word);
     INFO(cuda.title());
     CHECK(met == here.size());
-    CHECK(missing == (cpu->name == "01_materialized/forward" || cpu->name == "02_tiling/forward" ? Lines{"softmax"}
-                                                                                                 : Lines{}));
+    CHECK(missing ==
+          (cpu->name == "01_materialized/forward" || cpu->name == "02_tiling/forward" ? Lines{"softmax"} : Lines{}));
   }
 }
 
@@ -278,7 +282,8 @@ TEST_CASE("lessons stand by themselves", "[lesson]") {
       CHECK(!std::regex_match(line, include));
       CHECK(!std::regex_search(without_comments(line), numbered));
     }
-    std::string space = fmt::format("namespace flash::{}{}", lesson.cuda ? "cuda::" : "", lesson.stage.folder().substr(3));
+    std::string space =
+        fmt::format("namespace flash::{}{}", lesson.cuda ? "cuda::" : "", lesson.stage.folder().substr(3));
     if (const std::string letter(lesson.stage.letter()); !letter.empty() && !lesson.cuda) space += "::" + letter;
     space += " {";
     CHECK(std::ranges::count(lines, space) == 1);

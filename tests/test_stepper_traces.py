@@ -72,13 +72,13 @@ class Formulas(Case):
             self.assertGreater(computed, 100)
 
     def test_stages(self):
-        for stage in ("01", "02", "03", "04"):
+        for stage in ("01", "02", "03", "04", "05a", "05e"):
             size = ODD if stage != "01" else ODD[:-4]
             self.check(stage, *size)
             self.check(stage, *size, "--causal", "--softcap", 2, "--dropout", 0.3, "--dropout-seed", 5, "--heads", 2)
 
     def test_backward(self):
-        for stage in ("01", "04"):
+        for stage in ("01", "04", "05"):
             size = ODD if stage != "01" else ODD[:-4]
             self.check(stage, *size, "--backward")
             self.check(stage, *size, "--backward", "--causal", "--softcap", 2, "--dropout", 0.3, *GROUPED)

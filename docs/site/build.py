@@ -153,6 +153,8 @@ class Build:
             return
         for stage in STAGES:
             for on in ("cpu", "vgpu"):
+                if on == "vgpu" and not any(map(stage.kernel, stage.programs())):
+                    continue
                 name, backward = f"stepper{stage.number}-{on}.html", stage.has_backward()
                 words = ["step", stage.number, "--on", on, *STEPPED[on, backward]]
                 words += ["--br", "4", "--bc", "4"] * (on == "cpu" and "br and bc" in stage.facts["options"])

@@ -93,9 +93,7 @@ std::string source_named(const std::string& kernel) {
   return fmt::format("{}/{}", stage.folder(), program);
 }
 
-std::string file_of(const std::string& kernel) {
-  return "cuda/" + source_named(kernel) + ".cu";
-}
+std::string file_of(const std::string& kernel) { return "cuda/" + source_named(kernel) + ".cu"; }
 
 /// One edit: what stands in the file, and what comes in its place.
 struct Edit {

@@ -24,7 +24,8 @@ constexpr Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
 inline std::vector<Range> shares(Range whole, Index count) {
   std::vector<Range> all;
   const Index size = ceil_div(whole.size(), count);
-  for (Index begin = whole.begin; begin < whole.end; begin += size) all.push_back({begin, std::min(begin + size, whole.end)});
+  for (Index begin = whole.begin; begin < whole.end; begin += size)
+    all.push_back({begin, std::min(begin + size, whole.end)});
   return all;
 }
 

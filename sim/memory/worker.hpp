@@ -105,7 +105,8 @@ class Worker {
   bool count_only() const { return state_.count_only; }
 
   /// The next accumulate() in the workers' order, as a GPU has to ask for it: waits for its turn, which is in `turn` at
-  /// `place` (a read), and passes it on (a write). Here sums have that order anyway: it is counted, and shown to observers.
+  /// `place` (a read), and passes it on (a write). Here sums have that order anyway: it is counted, and shown to
+  /// observers.
   void take_turn(const HbmVector<Real>& turn, Index place, Location where = Location::current()) {
     const TensorInfo& info = turn.info();
     assert(is_within({place, place + 1}, info.rows));

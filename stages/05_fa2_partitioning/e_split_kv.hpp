@@ -1,6 +1,6 @@
 // 05e split keys: for a few queries and many keys, as where a model writes one word after the other.
 // Extends 05a. The change: a tile's keys are shared out to several workers, and one more launch combines the parts.
-// Why it helps: one query a head gives as many workers as there are heads, and most of a GPU would have no work.
+// Why it helps: one query a head is work for one worker, and most of a GPU would have none.
 // What it costs: each part reads Q, and its O and LSE go to HBM in fp32 and come back.
 // The ledger must now say: Se·Nd + (2Se+1)N(d+1) + 2Tr·Nd with Se parts; with one what it said before.
 #pragma once

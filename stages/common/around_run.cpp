@@ -26,11 +26,12 @@ std::vector<std::string_view> options_asked(const Inputs& in, const Options& o) 
 
 void require_programs(const Stage& stage, Side side, bool backward) {
   if (!stage.has(side, Direction::forward))
-    throw Refused(side == Side::cpu
-                      ? fmt::format("a run on the CPU was asked of stage {}, which is of kernels alone; take stage {}, or "
-                                    "--on vgpu",
-                                    stage.id, stage.folder())
-                      : fmt::format("the kernels of stage {} were asked for, but it has none; take --on cpu", stage.id));
+    throw Refused(
+        side == Side::cpu
+            ? fmt::format("a run on the CPU was asked of stage {}, which is of kernels alone; take stage {}, or "
+                          "--on vgpu",
+                          stage.id, stage.folder())
+            : fmt::format("the kernels of stage {} were asked for, but it has none; take --on cpu", stage.id));
   if (!backward || stage.has(side, Direction::backward)) return;
   std::string other(stage.folder());  // its main entry has one, or a later stage
   for (const Stage& s : main_stages())

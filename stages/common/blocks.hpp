@@ -10,8 +10,8 @@ namespace flash {
 
 using theory::Blocks;
 
-/// The side of a tile that grows with M: Algorithm 1's columns of keys, with min(·, d) rows of queries; or the rows of a
-/// loop nest with Q outside, with min(·, d) columns.
+/// The side of a tile that grows with M: Algorithm 1's columns of keys, with min(·, d) rows of queries; or the rows of
+/// a loop nest with Q outside, with min(·, d) columns.
 enum class Long { cols, rows };
 
 /// What a stage's SRAM inequality is made of: sizes in elements, and bytes.
@@ -27,8 +27,15 @@ struct TileSizes {
 template <class Real>
 TileSizes tile_sizes(const Problem<Real>& p, const Options& o, Index Br, Index Bc) {
   const Index a = bytes_per_element(accumulator(p.dtype));
-  return {Br, Bc, p.d, p.dv, bytes_per_element(p.dtype), a, p.mask.empty() ? 0 : Br * Bc,
-          o.dropout > 0 ? a * Br * Bc : 0, o.splits};
+  return {Br,
+          Bc,
+          p.d,
+          p.dv,
+          bytes_per_element(p.dtype),
+          a,
+          p.mask.empty() ? 0 : Br * Bc,
+          o.dropout > 0 ? a * Br * Bc : 0,
+          o.splits};
 }
 
 /// The blocks of a run: those given by hand, Algorithm 1's (paper), or the largest of its shape that fit (strict); with

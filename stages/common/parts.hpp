@@ -19,9 +19,9 @@ struct Parts {
         Nk_(p.Nk),
         Br_(Br) {}
 
-  Index keys, count;                         ///< keys of a part; parts
-  sim::HbmMatrix<Real> partial_O;            ///< [count·Nq,dv] fp32: rows of part s begin at s·Nq
-  sim::HbmVector<Real> partial_LSE;          ///< [count·Nq] fp32
+  Index keys, count;                 ///< keys of a part; parts
+  sim::HbmMatrix<Real> partial_O;    ///< [count·Nq,dv] fp32: rows of part s begin at s·Nq
+  sim::HbmVector<Real> partial_LSE;  ///< [count·Nq] fp32
 
   /// Of each head.
   Index blocks() const { return sim::ceil_div(Nq_, Br_) * count; }

@@ -68,7 +68,8 @@ struct Problem : Shape {
 
   /// One worker for each head, or one for each of its blocks.
   sim::Grid grid(Index blocks = 1) const { return {batch, heads, kv_heads, blocks}; }
-  sim::Grid kv_grid(Index blocks = 1) const { return {batch, kv_heads, kv_heads, blocks}; }  ///< the same of each KV head
+  /// The same of each KV head.
+  sim::Grid kv_grid(Index blocks = 1) const { return {batch, kv_heads, kv_heads, blocks}; }
   bool grouped() const { return kv_heads != heads; }                 ///< several query heads add to one dK, dV
 
  private:

@@ -41,8 +41,15 @@ const Stage& step_of(const std::string& folder, const Json& letter) {
 Stage main_entry(const std::string& folder, const Json& json) {
   const Json& main = json.at("main");
   const Stage &forward = step_of(folder, main.at("forward")), &backward = step_of(folder, main.at("backward"));
-  Stage stage{folder, json.at("title"), json.at("lse"), forward.options, forward.forward, backward.backward,
-              forward.forward_facts, backward.backward_facts, {}};
+  Stage stage{folder,
+              json.at("title"),
+              json.at("lse"),
+              forward.options,
+              forward.forward,
+              backward.backward,
+              forward.forward_facts,
+              backward.backward_facts,
+              {}};
   for (const std::string& option : backward.options)
     if (!stage.takes(option)) stage.options.push_back(option);
   for (const Direction d : {Direction::forward, Direction::backward}) {
@@ -110,8 +117,9 @@ bool StageName::means_folder(std::string_view folder) const {
 
 bool StageName::means(const Stage& s) const {
   const bool is_whole = letter.data() == nullptr;  // "05/" has a letter that there isn't
-  return means_folder(s.folder()) && (is_whole ? s.letter().empty()
-                                               : !letter.empty() && (letter == s.letter() || letter == s.letter().substr(0, 1)));
+  return means_folder(s.folder()) &&
+         (is_whole ? s.letter().empty()
+                   : !letter.empty() && (letter == s.letter() || letter == s.letter().substr(0, 1)));
 }
 
 const Stage& find_stage(std::string_view name) {

@@ -42,10 +42,10 @@ struct ProgramFacts {
   std::string law;                    ///< name of its closed form in sim/theory
 };
 
-/// A stage without letters; one lettered step of a stage; or a lettered stage's main entry, which has the programs of its
-/// main letters.
+/// A stage without letters; one lettered step of a stage; or a lettered stage's main entry, which has the programs of
+/// its main letters.
 struct Stage {
-  std::string id;                     ///< "03_online_softmax", "05_fa2_partitioning/a_loop_swap", "05_fa2_partitioning"
+  std::string id;  ///< "03_online_softmax", "05_fa2_partitioning/a_loop_swap", "05_fa2_partitioning"
   std::string title;
   std::string lse;                    ///< where the host finds LSE: "S", "l and m" or "LSE"
   std::vector<std::string> options;   ///< the options it takes, by their names on the command line
@@ -56,8 +56,8 @@ struct Stage {
   std::string_view number() const { return std::string_view(id).substr(0, 2); }
   std::string_view name() const { return std::string_view(id).substr(3); }
   std::string_view folder() const { return std::string_view(id).substr(0, id.find('/')); }
-  std::string_view letter() const;    ///< "a_loop_swap"; empty for a stage without letters and a main entry
-  std::string short_name() const;     ///< "03", "05a", "05"
+  std::string_view letter() const;  ///< "a_loop_swap"; empty for a stage without letters and a main entry
+  std::string short_name() const;   ///< "03", "05a", "05"
   bool has_forward() const { return forward.in_fp32 != nullptr; }
   bool has_backward() const { return backward.in_fp32 != nullptr; }
   bool has(Side side, Direction direction) const { return !source(side, direction).empty(); }
@@ -88,8 +88,8 @@ struct StageName {
   bool means(const Stage& stage) const;
 };
 
-/// `3`, `03`, `online_softmax`, `03_online_softmax`; with a letter `05a`, `fa2_partitioning/a_loop_swap`. @throws Refused
-/// naming those there are.
+/// `3`, `03`, `online_softmax`, `03_online_softmax`; with a letter `05a`, `fa2_partitioning/a_loop_swap`. @throws
+/// Refused naming those there are.
 const Stage& find_stage(std::string_view name);
 
 /// Whose program a source is, "03_online_softmax/forward". @throws Refused.

@@ -1,5 +1,6 @@
-// What a stage needs, everything below the lesson: the problem in HBM (problem.hpp), machine and tiles (sim/memory), block
-// sizes (blocks.hpp), visited tiles (visible_tiles.hpp), parts of the keys (parts.hpp); ScoreMask, dropout, lowest, inverse_of_sum (score_mask.hpp).
+// What a stage needs, everything below the lesson: the problem in HBM (problem.hpp), machine and tiles (sim/memory),
+// block sizes (blocks.hpp), visited tiles (visible_tiles.hpp), parts of the keys (parts.hpp); ScoreMask, dropout,
+// lowest, inverse_of_sum (score_mask.hpp).
 #pragma once
 
 #include "stages/common/blocks.hpp"

@@ -140,6 +140,24 @@ inline const std::vector<Asked>& asked_options() {
       {"causal, block mask, dropout", [](P& p, R& r) { p.options.causal = true, skip_blocks(p, r), drop(p, 0.5); }},
       {"first touch, window, block mask",
        [](P& p, R& r) { p.options.first_touch = true, window(p, 12, 30), skip_blocks(p, r); }},
+      {"2 splits", [](P& p, R&) { p.options.splits = 2; }},
+      {"3 splits, causal, alibi", [](P& p, R&) { p.options.splits = 3, p.options.causal = true, slopes(p); }},
+      {"7 splits, window, block mask, dropout",
+       [](P& p, R& r) { p.options.splits = 7, window(p, 12, 30), skip_blocks(p, r), drop(p, 0.3); }},
+      {"1000 splits, mask [B,H], softcap",
+       [](P& p, R& r) {
+         p.options.splits = 1000, hide(p, r, p.shape().batch, p.shape().heads), p.options.softcap = 1;
+       }},
+      {"deterministic", [](P& p, R&) { p.options.deterministic = true; }},
+      {"deterministic, window, mask [1,H], dropout",
+       [](P& p, R& r) {
+         p.options.deterministic = true, window(p, 9, 20), hide(p, r, 1, p.shape().heads), drop(p, 0.2);
+       }},
+      {"split-K", [](P& p, R&) { p.options.warps = Warps::split_k; }},
+      {"split-K, causal, block mask, alibi",
+       [](P& p, R& r) { p.options.warps = Warps::split_k, p.options.causal = true, skip_blocks(p, r), slopes(p); }},
+      {"split-Q, window, softcap, dropout",
+       [](P& p, R&) { p.options.warps = Warps::split_q, window(p, 5, 9), p.options.softcap = 1, drop(p, 0.3); }},
       {"everything without tiles",
        [](P& p, R& r) {
          p.options.causal = true, window(p, 40, 3), p.options.softcap = 2, slopes(p), drop(p, 0.2);

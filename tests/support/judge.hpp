@@ -14,12 +14,18 @@ inline constexpr Format kFormats[] = {Format::fp64, Format::fp32, Format::fp16, 
 /// Does the stage take all that the problem asks for? Tiles by hand do not count: see options_for().
 inline bool takes_all(const Stage& stage, const Inputs& in, const Options& o) {
   const std::pair<const char*, bool> asked[] = {
-      {"causal", o.causal},           {"window", o.window.left >= 0 || o.window.right >= 0},
-      {"softcap", o.softcap > 0},     {"alibi", !in.slopes.empty()},
-      {"mask", !in.mask.empty()},     {"block-mask", !in.block_mask.empty()},
-      {"dropout", o.dropout > 0},     {"scale", o.scale.has_value()},
-      {"first-touch", o.first_touch}, {"splits", o.splits > 1},
-      {"deterministic", o.deterministic}, {"warps", o.warps.has_value()},
+      {"causal", o.causal},
+      {"window", o.window.left >= 0 || o.window.right >= 0},
+      {"softcap", o.softcap > 0},
+      {"alibi", !in.slopes.empty()},
+      {"mask", !in.mask.empty()},
+      {"block-mask", !in.block_mask.empty()},
+      {"dropout", o.dropout > 0},
+      {"scale", o.scale.has_value()},
+      {"first-touch", o.first_touch},
+      {"splits", o.splits > 1},
+      {"deterministic", o.deterministic},
+      {"warps", o.warps.has_value()},
   };
   return std::ranges::all_of(asked, [&](const auto& option) { return !option.second || stage.takes(option.first); });
 }

@@ -41,8 +41,8 @@ inline std::string RandomProblem::text() const {
       "alibi {} mask {} block mask {} first touch {} splits {} split-K {} deterministic {} sram {} bytes, {}",
       s.batch, s.heads, s.kv_heads, s.Nq, s.Nk, s.d, s.dv, name(inputs.dtype), options.br, options.bc, options.causal,
       options.window.left, options.window.right, options.softcap, options.dropout, !inputs.slopes.empty(),
-      !inputs.mask.empty(), !inputs.block_mask.empty(), options.first_touch, options.splits, options.warps == Warps::split_k, options.deterministic,
-      config.machine.sram_bytes,
+      !inputs.mask.empty(), !inputs.block_mask.empty(), options.first_touch, options.splits,
+      options.warps == Warps::split_k, options.deterministic, config.machine.sram_bytes,
       config.machine.budget == sim::Budget::strict ? "strict" : "paper");
 }
 
