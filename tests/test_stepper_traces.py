@@ -72,7 +72,7 @@ class Formulas(Case):
             self.assertGreater(computed, 100)
 
     def test_stages(self):
-        for stage in ("01", "02", "03", "04", "05a", "05e"):
+        for stage in ("01", "02", "03", "04", "05a", "05b", "05e"):
             size = ODD if stage != "01" else ODD[:-4]
             self.check(stage, *size)
             self.check(stage, *size, "--causal", "--softcap", 2, "--dropout", 0.3, "--dropout-seed", 5, "--heads", 2)

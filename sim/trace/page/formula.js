@@ -41,12 +41,17 @@ class Formulas {
     return { statement: sourceOf(this.trace, step), sym: () => shown(v), value: () => term(v, 0, shown(v)) };
   }
 
-  /** The newest live tile of each name, of the same worker; those taken with the step have no values yet. */
+  /**
+   * The newest live tile of each name, of the same worker, but of several one with the step's rows: its warp's. Those
+   * taken with the step have no values yet.
+   */
   #live(state, step) {
     const live = new Map();
     const released = new Set(step.releases ?? []);
+    const isOfWarp = (tile) => tile?.rows[0] === step.rows?.[0] && tile?.rows[1] === step.rows?.[1];
     for (const tile of state.tiles.values())
-      if (tile.worker === (step.worker ?? 0) && !released.has(tile.id)) live.set(tile.name, {...tile });
+      if (tile.worker === (step.worker ?? 0) && !released.has(tile.id))
+        if (!isOfWarp(live.get(tile.name)) || isOfWarp(tile)) live.set(tile.name, {...tile });
     return live;
   }
 
@@ -83,6 +88,7 @@ class Formulas {
         break;
       }
       case "call":
+        if (node.method === "at") return this.#rowsAt(of(node.of), node.args[0].name, scope);
         return node.of ? this.#method(of(node.of), node, of) : this.#function(node, of);
     }
     throw new Error(`no rule for ${node.kind}`);
@@ -93,6 +99,17 @@ class Formulas {
     if (name.startsWith("lowest<")) return scalarOperand(lowest, "lowest");
     if (name.startsWith("infinity<")) return scalarOperand(Infinity, "∞");
     return this.#variable(name, scope);
+  }
+
+  /** x.at(own): a warp's rows of a tile, which are the step's; x.at(keys): those that are the columns of its S. */
+  #rowsAt(x, range, { step, live }) {
+    const keys = step.name === "S" ? step.cols : live.get("P").cols;
+    const rows = range === "own" ? step.rows : keys, first = rows[0] - x.tile.rows[0];
+    return x.with({
+      nr: rows[1] - rows[0],
+      at: (i, j) => x.at(i + first, j),
+      sym: (i, j) => x.sym(typeof i === "number" ? i + first : i, j),
+    });
   }
 
   #function(node, of) {

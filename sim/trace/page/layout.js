@@ -24,7 +24,7 @@ const places = {
 function columnNames(trace, isBackward) {
   const names = [];
   const see = (name, rows, cols) => {
-    if (cols === 1 && rows > 0 && !places[baseName(name)] && !["slopes", "mask"].includes(name) &&
+    if (cols === 1 && rows > 0 && !places[baseName(name)] && !["slopes", "mask", "turn", "partial_LSE"].includes(name) &&
         !names.includes(name))
       names.push(name);
   };

@@ -137,7 +137,7 @@ class Picture {
     g.textAlign = slot.isColumn ? "center" : "left";
     g.textBaseline = "alphabetic";
     if (!slot.isColumn) return g.fillText(slot.name + (slot.turned ? "ᵀ" : ""), slot.x, slot.y - 5);
-    const [name, suffix] = slot.name.split("_"), middle = slot.x + slot.w / 2;
+    const [name, suffix] = slot.name.replace(/^alpha$/, "α").split("_"), middle = slot.x + slot.w / 2;
     g.fillText(name, middle, slot.y - (suffix ? 15 : 5));
     g.font = "11px system-ui, 'DejaVu Sans', sans-serif";
     if (suffix) g.fillText(suffix, middle, slot.y - 5);
