@@ -25,16 +25,22 @@ struct KernelProblem {
 constexpr std::array kernel_options = {"none", "causal", "window", "softcap", "alibi"};
 
 inline KernelProblem kernel_problem(Index d, const std::string& option, bool gqa, Index Nq, Index Nk,
-                                    std::uint64_t seed = 0) {
+                                    std::uint64_t seed = 0, Format dtype = Format::fp16) {
   const Shape shape{1, gqa ? Index(4) : Index(2), gqa ? Index(1) : Index(2), Nq, Nk, d, d};
-  KernelProblem p{fmt::format("d = {}, {}, {}, Nq = {}, Nk = {}", d, option, gqa ? "GQA 4:1" : "MHA", Nq, Nk),
-                  draw_inputs(shape, Format::fp16, seed),
-                  {}};
+  KernelProblem p{
+      fmt::format("{}, d = {}, {}, {}, Nq = {}, Nk = {}", name(dtype), d, option, gqa ? "GQA 4:1" : "MHA", Nq, Nk),
+      draw_inputs(shape, dtype, seed),
+      {}};
   draw_dout(p.in, seed);
   if (option == "causal") p.options.causal = true;
   if (option == "window") p.options.window = {20, 7};
   if (option == "softcap") p.options.softcap = 2;
-  if (option == "alibi")
+  if (option == "negative scale") p.options.scale = -0.2;
+  if (option == "splits") p.options.splits = 3;
+  if (option == "deterministic") p.options.deterministic = true;
+  if (option == "dropout" || option == "everything") p.options.dropout = 0.3, p.options.dropout_seed = 7;
+  if (option == "everything") p.options.causal = true, p.options.softcap = 4, p.options.deterministic = true;
+  if (option == "alibi" || option == "everything")
     for (Index h = 0; h < shape.heads; ++h) p.in.slopes.push_back(0.25f / static_cast<float>(h + 1));
   return p;
 }
@@ -50,6 +56,40 @@ inline std::vector<KernelProblem> kernel_problems() {
       for (const Index d : {64, 128})
         for (const bool gqa : {false, true}) all.push_back(kernel_problem(d, option, gqa, Nq, Nk));
   return all;
+}
+
+/// What main letters take beyond it: both dtypes, every head size, dropout, splits, sums in turns.
+inline std::vector<KernelProblem> main_problems() {
+  constexpr std::array options = {"none",    "causal",         "window", "softcap",       "alibi",
+                                  "dropout", "negative scale", "splits", "deterministic", "everything"};
+  const std::pair<Index, Index> sizes[] = {{1, 1}, {17, 193}, {65, 65}, {130, 300}, {193, 130}, {300, 64}};
+  std::vector<KernelProblem> all;
+  for (const auto& [Nq, Nk] : sizes)
+    for (const Format dtype : {Format::bf16, Format::fp16})
+      for (const char* option : options)
+        for (const bool gqa : {false, true})
+          for (const Index d : {32, 64, 96, 128, 192, 256})
+            all.push_back(kernel_problem(d, option, gqa, Nq, Nk, 0, dtype));
+  return all;
+}
+
+/// All stages that have kernels: each letter, and the main letters together.
+inline std::vector<const Stage*> kernel_stages() {
+  std::vector<const Stage*> all;
+  for (const Stage& stage : stages_on(Side::cuda)) all.push_back(&stage);
+  for (const Stage& stage : main_stages())
+    if (std::ranges::none_of(all, [&](const Stage* s) { return s->id == stage.id; })) all.push_back(&stage);
+  return all;
+}
+
+/// Is the problem one that these kernels take?
+inline bool takes(const cuda::Kernels& kernels, const KernelProblem& p) {
+  try {
+    cuda::require_taken(kernels, p.in, p.options);
+    return true;
+  } catch (const Refused&) {
+    return false;
+  }
 }
 
 /// Kernels of a stage on the virtual GPU.
