@@ -220,7 +220,7 @@ class Refusals(CommandLine):
 class Help(CommandLine):
     def test_help(self):
         text = self.result("--help")
-        for command in COMMANDS + WAITING:
+        for command in COMMANDS:
             self.assertRegex(text, rf"(?m)^  {command} +\S")
             self.assertGreater(len(self.result(command, "--help")), 60)
         text = self.result("run", "--help")
