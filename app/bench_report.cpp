@@ -37,8 +37,13 @@ const BenchRow* ours(const Bench& b) {
   return last;
 }
 
+/// "03_online_softmax", "05a_loop_swap"
+std::string stage_label(const Stage& stage) {
+  return stage.letter().empty() ? stage.id : fmt::format("{}{}", stage.number(), stage.letter());
+}
+
 std::string row_name(const BenchRow& row) {
-  return row.kernels.stage->id + (row.deterministic ? ", deterministic" : "");
+  return stage_label(*row.kernels.stage) + (row.deterministic ? ", deterministic" : "");
 }
 
 // ---- text
@@ -104,7 +109,7 @@ std::string determinism_text(const Bench& b, const BenchRow& row) {
   for (const BenchRow& plain : b.rows)
     if (plain.kernels.stage == row.kernels.stage && !plain.deterministic && !plain.times.empty())
       text += fmt::format("; {:.3f} times as long as without", row.times.median() / plain.times.median());
-  return text + "\n";
+  return paragraph("", text, columns);
 }
 
 /// What the tables don't say: each note once, whichever cells have it.
@@ -152,7 +157,8 @@ std::string names_of_ours(const Benches& all) {
   std::vector<std::string> names;
   for (const Bench& b : all.cells)
     if (const BenchRow* row = ours(b))
-      if (names.empty() || names.back() != row->kernels.stage->id) names.push_back(row->kernels.stage->id);
+      if (names.empty() || names.back() != stage_label(*row->kernels.stage))
+        names.push_back(stage_label(*row->kernels.stage));
   return fmt::format("{}", fmt::join(names, " or "));
 }
 

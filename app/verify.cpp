@@ -21,17 +21,14 @@ struct Place {
   std::shared_ptr<cuda::Device> gpu;     ///< null: not a GPU
 };
 
-bool has_backward_on(const Stage& stage, cuda::Backend backend) {
-  try {
-    cuda::find_kernels(stage, backend, true);
-    return true;
-  } catch (const Refused&) {
-    return false;
-  }
+void add_missing(Verification& v, const std::string& place, const std::string& why) {
+  const auto same = [&](const Missing& m) { return m.backend == place && m.why == why; };
+  if (std::ranges::none_of(v.missing, same)) v.missing.push_back({place, why});
 }
 
-/// @throws Refused where the backend or the stage's kernels for it are not here.
-Place open_place(const std::string& name, const Stage& stage) {
+/// @throws Refused where the backend or the stage's forward pass on it is not here; a backward pass may be missing.
+Place open_place(const std::string& name, Verification& v) {
+  const Stage& stage = *v.stage;
   Place place{name, parse_backend(name), stage.has_backward(), nullptr};
   if (!place.backend) {
     require_programs(stage, Side::cpu, false);
@@ -39,17 +36,23 @@ Place open_place(const std::string& name, const Stage& stage) {
   }
   if (place.backend == cuda::Backend::gpu) place.gpu = open_gpu(0).device;
   cuda::find_kernels(stage, *place.backend, false);
-  place.backward = has_backward_on(stage, *place.backend);
+  try {
+    cuda::find_kernels(stage, *place.backend, true);
+    place.backward = true;
+  } catch (const Refused& refused) {
+    place.backward = false;
+    add_missing(v, name, refused.what());
+  }
   return place;
 }
 
 std::vector<Place> open_places(Verification& v, const std::string& on) {
-  if (!on.empty()) return {open_place(on, *v.stage)};
+  if (!on.empty()) return {open_place(on, v)};
   std::vector<Place> places;
   for (const char* name : {"cpu", "vgpu", "gpu"}) try {
-      places.push_back(open_place(name, *v.stage));
+      places.push_back(open_place(name, v));
     } catch (const Refused& refused) {
-      v.missing.push_back({name, refused.what()});
+      add_missing(v, name, refused.what());
     }
   return places;
 }
@@ -97,11 +100,6 @@ Compared part_of(const CheckResult& checked, Direction direction) {
     if (!output.pass && part.failure.empty()) part.failure = output.message;
   }
   return part;
-}
-
-void add_missing(Verification& v, const std::string& place, const std::string& why) {
-  const auto same = [&](const Missing& m) { return m.backend == place && m.why == why; };
-  if (std::ranges::none_of(v.missing, same)) v.missing.push_back({place, why});
 }
 
 /// Fills in what `place` says of the two rows of a cell.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kernels on the command line: `run --on vgpu|gpu`, `probe`, `trace`, `bench`, the tour's last table; what is refused.
+"""Kernels on the command line: `run --on vgpu|gpu`, `probe`, `trace`, the tour's last table; what is refused.
 
 What a GPU does is pretended by host_kernels/pretended_cuda.cpp; the virtual GPU and the kernels are the build's own.
 """
@@ -10,9 +10,7 @@ import math
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.dont_write_bytecode = True  # the sources stay as they are
@@ -278,17 +276,23 @@ class OnAPretendedGpu(PretendedGpu):
             for command in (["run", "03", "--on", "gpu"], ["bench"]):
                 self.refused(command, "CUDA finds none", reason, "--on vgpu")
 
+    @staticmethod
+    def has_source(side, program, extension):
+        stage, direction = program["stage"], program["direction"]
+        name = stage + "_backward" * (direction == "backward") if "/" in stage else f"{stage}/{direction}"
+        return (ROOT / side / f"{name}.{extension}").exists()
+
     def test_probe(self):
         probe = self.json("probe")
         self.validate("probe", probe)
         self.assertEqual(probe["gpus"][0]["name"], "pretended GPU")
         for program in probe["programs"]:
-            exists = (program["stage"][:2], program["direction"] == "backward") in PROGRAMS
             for backend in ("vgpu", "gpu"):
-                self.assertEqual(program[backend]["dtypes"]["fp16"]["runs"], exists)
+                exists = self.has_source("cuda", program, "cu")
+                self.assertEqual(program[backend]["dtypes"]["fp16"]["runs"], exists, program)
                 self.assertFalse(program[backend]["dtypes"]["fp32"]["runs"])
-                self.assertEqual(program[backend]["head_sizes"], [64, 128] if exists else None)
-            self.assertEqual(program["cpu"]["dtypes"]["fp64"]["runs"], exists)
+                self.assertEqual({64, 128} <= set(program[backend]["head_sizes"] or []), exists)
+            self.assertEqual(program["cpu"]["dtypes"]["fp64"]["runs"], self.has_source("stages", program, "hpp"))
         self.assertIn("pretended GPU (sm_90): 4 SMs, 1.07 GB", self.result("probe"))
 
 
@@ -334,7 +338,7 @@ class Others(Kernels):
         tour = self.json("tour")
         self.validate("tour", tour)
         programs = tour["kernels"]["programs"]
-        self.assertEqual({(p["stage"][:2], p["direction"] == "backward") for p in programs}, set(PROGRAMS))
+        self.assertLessEqual(set(PROGRAMS), {(p["stage"][:2], p["direction"] == "backward") for p in programs})
         for program in programs:
             self.assertTrue(program["ok"])
             self.assertEqual(program["reports"], 0)

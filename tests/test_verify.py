@@ -34,7 +34,8 @@ class Verify(Kernels):
         self.validate("verify", document)
         self.assertEqual({row["n"] for row in document["rows"]}, {512})
         self.assertEqual({row["direction"] for row in document["rows"]}, {"forward"})
-        self.assertTrue(all("bf16" in missing["why"] for missing in document["missing"]))
+        reasons = [missing["why"] for missing in document["missing"]]
+        self.assertTrue(all("bf16" in why or "only a forward pass" in why for why in reasons), reasons)
         text = self.result("verify", "--stage", "03", "--on", "vgpu")
         for words in ("03_online_softmax", "up to N = 512", "max |Δ|", "0 beyond what is allowed"):
             self.assertIn(words, text)

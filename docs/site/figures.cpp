@@ -279,7 +279,7 @@ Figure roofs() {
   const nlohmann::json card = read("site/h200.json"), measured = read("measured/h200-2026-11-30.json");
   const nlohmann::json* largest = nullptr;
   for (const auto& run : measured["runs"])
-    if (!run["problem"]["causal"] && !run["problem"]["backward"] && run["problem"]["d"] == 64 &&
+    if (run.contains("rows") && !run["problem"]["causal"] && !run["problem"]["backward"] && run["problem"]["d"] == 64 &&
         (!largest || run["flops"] > (*largest)["flops"]))
       largest = &run;
   const Index N = (*largest)["problem"]["n"];

@@ -195,10 +195,10 @@ void KernelRecorder::look_at_tensor(std::size_t n, const Bytes& looked_at, Json&
   keep(std::move(changes), slice);
 }
 
-/// The tile of an array; a new one is taken in `slice`.
+/// The tile of an array; a new one, or one of another size than it was, is taken in `slice`.
 KernelRecorder::Array& KernelRecorder::array(const Key& key, const gpu::Matrix& now, Json take, Json& slice) {
   const auto known = arrays_.find(key);
-  if (known != arrays_.end()) return known->second;
+  if (known != arrays_.end() && known->second.last.known.size() == now.known.size()) return known->second;
   Json taken = {{"tile", next_tile_},
                 {"name", now.name},
                 {"rows", {now.row0, now.row0 + now.rows}},
