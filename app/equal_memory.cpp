@@ -66,7 +66,7 @@ const std::vector<Contender>& contenders() {
                                           {"02 tiling", "02"},
                                           {"03 K, V stay", "03"},
                                           {"04 K, V stay, one LSE a row", "04"},
-                                          {"05a Q, O stay, in Algorithm 1's blocks", "05a", keys_long},
+                                          {"05a Q, O stay, Algorithm 1's blocks", "05a", keys_long},
                                           {"05a Q, O stay, roles swapped", "05a"},
                                           {"03 K, V stay, all of M for them", "03", keys_alone},
                                           {"05a Q, O stay, all of M for them", "05a", queries_alone}};

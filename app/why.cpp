@@ -64,6 +64,9 @@ std::string text(const Reason& r) {
   const std::string extends = step.facts().extends;
   std::string all = fmt::format("{}: {}, {}\n", name(step.direction), step.source(),
                                 extends.empty() ? "extends nothing" : "extends " + extends);
+  if (all.size() > prose_columns)  // by the number alone
+    all = fmt::format("{}: {}, extends {}\n", name(step.direction), step.source(),
+                      find_program(extends).first->short_name());
   if (!extends.empty()) all += paragraph("  left    ", r.problem_left, prose_columns);
   all += paragraph("  change  ", r.words.change, prose_columns);
   all += paragraph("  why     ", r.words.why, prose_columns);

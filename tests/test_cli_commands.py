@@ -252,7 +252,7 @@ class Theorem2(Case):
         elements = {name: row["elements"] for name, row in passes.items()}
         self.assertEqual(elements["01 materialized, ideal"], 4 * N * N + 4 * N * d)
         fa1, fa2 = "03 K, V stay", "05a Q, O stay, roles swapped"
-        capped, alone = "05a Q, O stay, in Algorithm 1's blocks", "05a Q, O stay, all of M for them"
+        capped, alone = "05a Q, O stay, Algorithm 1's blocks", "05a Q, O stay, all of M for them"
         Tc = -(-N // passes[fa1]["tiles"]["bc"])
         self.assertEqual(elements[fa1], 3 * N * d + 2 * N + Tc * N * (3 * d + 4))
         for name in (fa2, capped, alone):

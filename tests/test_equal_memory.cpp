@@ -19,7 +19,7 @@ std::size_t at(std::string_view name) {
 }
 
 const std::size_t ideal = at("01 materialized, ideal"), fa1 = at("03 K, V stay"),
-                  fa2 = at("05a Q, O stay, roles swapped"), capped = at("05a Q, O stay, in Algorithm 1's blocks"),
+                  fa2 = at("05a Q, O stay, roles swapped"), capped = at("05a Q, O stay, Algorithm 1's blocks"),
                   fa1_alone = at("03 K, V stay, all of M for them"), fa2_alone = at("05a Q, O stay, all of M for them");
 
 Index sram_bytes(const Contender& c, const MemoryProblem& p, Blocks blocks) {

@@ -32,7 +32,9 @@ Inputs problem(const Shape& shape) {
 
 Kernels kernels_of(const char* stage, bool backward = false, std::size_t bytes = much) {
   Kernels k = cuda::find_kernels(find_stage(stage), cuda::Backend::vgpu, backward);
-  const auto device = std::make_shared<VirtualDevice>(gpu::Config{}, bytes);
+  gpu::Config config;
+  config.arch = cuda::arch(k);
+  const auto device = std::make_shared<VirtualDevice>(config, bytes);
   k.device = device;
   k.virtual_device = device.get();
   return k;

@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(Tiling<d, plain>::threads) forward(const Probl
     WarpTile<Br / warps, Bc, Mma> S(warp * Br / warps, 0, lane);  // [Br,Bc]
     S.add_product(sm.Q, transposed(sm.K));                      // line 8
     ptx::watch("S", S), ptx::watch("O", O);
-    // ---- load
+    // ---- load (j+1)
     ptx::cp_async_wait_group<0>();
     __syncthreads();  // V is there; nobody reads K any more
     if (const Range next = seen.next(cols); next.size() > 0)

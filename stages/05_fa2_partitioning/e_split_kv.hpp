@@ -17,35 +17,8 @@ inline Index sram_bytes(const TileSizes& t) {
   return t.splits > 1 ? std::max(part, t.a * t.Br * (2 * t.dv + 5)) : part;
 }
 
-// == pass: combine
 template <class Real>
-void combine(const Problem<Real>& p, const Parts<Real>& parts, Index Br, Machine<Real>& machine) {
-  machine.parallel(p.grid(ceil_div(p.Nq, Br)), [&](Worker<Real>& w) {           // one worker: one tile of rows
-    const Range rows = tile_range(w.block, p.Nq, Br);
-    Tile Oi = w.zeros("O", rows, p.dv);                         // [Br,dv]
-    Column l = w.constant("l", rows, 0), m = w.constant("m", rows, lowest<Real>);           // [Br]
-    for (Range part : parts.all(rows)) {                        // as if it were a key: LSE is its score, O its value
-      // ---- load
-      const Tile O = w.load(parts.partial_O, part);             // [Br,dv]
-      Column P = w.load(parts.partial_LSE, part);               // [Br]
-      // ---- softmax
-      Column m_new = w.sram("m_new", rows), alpha = w.sram("alpha", rows);
-      m_new = P.cwiseMax(m);
-      P = (P - m_new).array().exp();
-      alpha = (m - m_new).array().exp();
-      l = alpha.cwiseProduct(l) + P;
-      m = m_new;
-      // ---- accumulate
-      Oi = alpha.asDiagonal() * Oi;
-      Oi += P.asDiagonal() * O;
-    }
-    Oi = inverse_of_sum(l).asDiagonal() * Oi;
-    l = m.array() + l.array().log();                            // LSE
-    // ---- store
-    w.store(p.O, rows, Oi);
-    w.store(p.LSE, rows, l);
-  });
-}
+void combine(const Problem<Real>& p, const Parts<Real>& parts, Index Br, Machine<Real>& machine);
 
 template <class Real>
 void forward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
@@ -90,6 +63,36 @@ void forward(const Problem<Real>& p, const Options& o, Machine<Real>& machine) {
     parts.count == 1 ? w.store(p.LSE, rows, LSE) : w.store(parts.partial_LSE, parts.rows(rows, keys), LSE);
   });
   if (parts.count > 1) combine(p, parts, Br, machine);
+}
+
+// == pass: combine
+template <class Real>
+void combine(const Problem<Real>& p, const Parts<Real>& parts, Index Br, Machine<Real>& machine) {
+  machine.parallel(p.grid(ceil_div(p.Nq, Br)), [&](Worker<Real>& w) {           // one worker: one tile of rows
+    const Range rows = tile_range(w.block, p.Nq, Br);
+    Tile Oi = w.zeros("O", rows, p.dv);                         // [Br,dv]
+    Column l = w.constant("l", rows, 0), m = w.constant("m", rows, lowest<Real>);           // [Br]
+    for (Range part : parts.all(rows)) {                        // as if it were a key: LSE is its score, O its value
+      // ---- load
+      const Tile O = w.load(parts.partial_O, part);             // [Br,dv]
+      Column P = w.load(parts.partial_LSE, part);               // [Br]
+      // ---- softmax
+      Column m_new = w.sram("m_new", rows), alpha = w.sram("alpha", rows);
+      m_new = P.cwiseMax(m);
+      P = (P - m_new).array().exp();
+      alpha = (m - m_new).array().exp();
+      l = alpha.cwiseProduct(l) + P;
+      m = m_new;
+      // ---- accumulate
+      Oi = alpha.asDiagonal() * Oi;
+      Oi += P.asDiagonal() * O;
+    }
+    Oi = inverse_of_sum(l).asDiagonal() * Oi;
+    l = m.array() + l.array().log();                            // LSE
+    // ---- store
+    w.store(p.O, rows, Oi);
+    w.store(p.LSE, rows, l);
+  });
 }
 
 }  // namespace flash::fa2_partitioning::e_split_kv
