@@ -36,7 +36,7 @@ class Bench {
   }
 
   void run() {
-    sim::Machine<float> machine;
+    sim::Machine<float> machine({.threads = 1});  // whose time is taken
     namespace fa2 = fa2_partitioning;
     switch (which_) {
       case Which::materialized: return materialized::forward(problem_, options_, machine);

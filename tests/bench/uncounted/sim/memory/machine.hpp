@@ -258,11 +258,13 @@ class Worker {
 struct MachineConfig {
   Index sram_bytes = 0;
   Budget budget = Budget::paper;
+  int threads = 0;
 };
 
 template <class Real>
 class Machine {
  public:
+  explicit Machine(const MachineConfig& config = {}) : config_(config) {}
   const MachineConfig& config() const { return config_; }
   template <class Body>
   void parallel(const Grid& grid, Body body) {
