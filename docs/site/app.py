@@ -56,6 +56,12 @@ class Stage:
     def named(self, program):
         return f"{self.short(program)} {self.direction(program)}" if "steps" in self.facts else program
 
+    def titled(self, program):
+        """"05a Loop swap"; of a stage without letters its title."""
+        steps = self.facts.get("steps", {})
+        step = steps.get(program.removesuffix("_backward"))
+        return f"{self.short(program)} {step['title']}" if step else self.title
+
     def cpu(self, program):
         """Its file, or None where there are only kernels."""
         path = f"stages/{self.id}/{program}.hpp"
