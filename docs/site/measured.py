@@ -116,7 +116,7 @@ def ladder_table(run):
 
 
 def ladder(number=""):
-    """The newest run of each problem that several stages were timed on, or several steps of the one with that number."""
+    """The newest run of each problem that several stages were timed on; with a number, several steps of that one."""
     newest = {}
     for run in runs():
         if "rows" in run and "sweep" not in run and "nq" not in run["problem"]:

@@ -35,7 +35,7 @@ COPIED = re.compile(r"copy_async<threads>\(sm\.(\w+)")  # what an asynchronous c
 
 
 def overlap(stage, program):
-    """What a kernel's own lines say is under way while a tile is computed: loads to registers, or asynchronous copies."""
+    """What a kernel's lines say is under way while a tile is computed: loads to registers, or asynchronous copies."""
     path = stage.kernel(program)
     text = (ROOT / path).read_text()
     lines = text.splitlines()
