@@ -8,14 +8,15 @@
 namespace flash::cuda::fa2_partitioning {
 
 /// What a problem asks for. `plain`: nothing but causal and window, one split. `causal`: that, where smaller tiles keep closer
-/// to the diagonal. `other`: modifiers, which need registers; splits, few queries and small devices, which want small tiles.
-enum class Use { plain, causal, other };
+/// to the diagonal. `few`: up to 16 queries, as in decoding: one warp is a CTA, so that many copies are under way. `other`:
+/// modifiers, which need registers; splits of more queries, and small devices, which want small tiles.
+enum class Use { plain, causal, few, other };
 
 /// Tiles and warps.
 template <int d, Use use>
 struct Tiling {
-  static constexpr int warps = d > 128 && use == Use::plain ? 8 : 4, threads = 32 * warps;
-  static constexpr int Br = use == Use::plain ? 128 : 64;
+  static constexpr int warps = use == Use::few ? 1 : d > 128 && use == Use::plain ? 8 : 4, threads = 32 * warps;
+  static constexpr int Br = use == Use::plain ? 128 : 16 * warps;
   static constexpr int Bc = use == Use::causal ? 48
                             : use == Use::plain ? d <= 64 ? 128 : d <= 192 ? 64 : 96
                                                 : d <= 128 ? 64 : 32;
@@ -34,7 +35,7 @@ struct Smem {
 template <class Element, int d, Use use>
 __global__ void __launch_bounds__(Tiling<d, use>::threads) forward(const Problem problem) {
   using T = Tiling<d, use>;
-  constexpr bool plain = use != Use::other;
+  constexpr bool plain = use == Use::plain || use == Use::causal;
   using Mma = K16<Element>;
   constexpr int Br = T::Br, Bc = T::Bc, warps = T::warps, threads = T::threads;
   auto& sm = ptx::dynamic_smem<Smem<d, use>>();
@@ -171,6 +172,7 @@ void launch_with(const Problem& p, ptx::Stream stream) {
 template <int d>
 Use use_of(const Problem& p, std::size_t smem) {
   const bool modified = p.softcap > 0 || p.slopes || p.dropout > 0 || !(p.scale > 0);
+  if (p.Nq <= Tiling<d, Use::few>::Br) return Use::few;
   if (modified || p.splits > 1 || p.Nq <= Tiling<d, Use::other>::Br) return Use::other;
   if (d == 256 && p.sees.right == 0 && sizeof(Smem<d, Use::causal>) <= smem) return Use::causal;
   return sizeof(Smem<d, Use::plain>) <= smem ? Use::plain : Use::other;
@@ -178,10 +180,11 @@ Use use_of(const Problem& p, std::size_t smem) {
 
 template <class Element, int d>
 void launch_for(const Problem& p, ptx::Stream stream) {
-  const Use use = p.Nq > 0 ? use_of<d>(p, ptx::device_limits().smem_per_cta) : Use::other;
+  const Use use = p.Nq > 0 ? use_of<d>(p, ptx::device_limits().smem_per_cta) : Use::few;
   if (use == Use::plain) launch_with<Element, d, Use::plain>(p, stream);
   if constexpr (d == 256)
     if (use == Use::causal) launch_with<Element, d, Use::causal>(p, stream);
+  if (use == Use::few) launch_with<Element, d, Use::few>(p, stream);
   if (use == Use::other) launch_with<Element, d, Use::other>(p, stream);
 }
 
@@ -196,6 +199,7 @@ TileShape tile_shape(const Problem& p, std::size_t smem) {
     const Use use = use_of<d>(p, smem);
     shape = use == Use::plain    ? shape_of<d, Use::plain>()
             : use == Use::causal ? shape_of<d, Use::causal>()
+            : use == Use::few    ? shape_of<d, Use::few>()
                                  : shape_of<d, Use::other>();
   });
   return shape;
