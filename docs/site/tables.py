@@ -66,8 +66,8 @@ def map_row(app, stage, program):
     blocks = ("--br", str(tiles["br"]), "--bc", str(tiles["bc"])) if tiles else ()
     counted = part(app.json("run", cpu, "--count-only", "--dtype", "fp16", *PROBLEM, *blocks, *backward))
     vgpu = part(kernel).get("vgpu") or kernel["vgpu"]
-    return [f'<a href="lesson{stage.number}.html">{stage.titled(program)}</a>', stage.direction(program), counted["closed_form"]["text"],
-            number(counted["ledger"]["hbm"]["elements"]), number(counted["ledger"]["flops"]["exp"]),
+    return [f'<a href="lesson{stage.number}.html">{stage.titled(program)}</a>', stage.direction(program),
+            counted["closed_form"]["text"], number(counted["ledger"]["hbm"]["elements"]), number(counted["ledger"]["flops"]["exp"]),
             overlap(stage, program), number(vgpu["barriers"])]
 
 
