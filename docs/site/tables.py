@@ -67,8 +67,8 @@ def map_row(app, stage, program):
     counted = part(app.json("run", cpu, "--count-only", "--dtype", "fp16", *PROBLEM, *blocks, *backward))
     vgpu = part(kernel).get("vgpu") or kernel["vgpu"]
     return [f'<a href="lesson{stage.number}.html">{stage.titled(program)}</a>', stage.direction(program),
-            counted["closed_form"]["text"], number(counted["ledger"]["hbm"]["elements"]), number(counted["ledger"]["flops"]["exp"]),
-            overlap(stage, program), number(vgpu["barriers"])]
+            counted["closed_form"]["text"], number(counted["ledger"]["hbm"]["elements"]),
+            number(counted["ledger"]["flops"]["exp"]), overlap(stage, program), number(vgpu["barriers"])]
 
 
 def front_map(app):
