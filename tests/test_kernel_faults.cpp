@@ -238,8 +238,11 @@ TEST_CASE("F33: gradients are the same bits every time") {
   draw_dout(in, 0);
   for (const auto& [name, deterministic] : {std::pair{"04", false}, {"05", true}, {"05", false}}) {
     const cuda::Kernels kernels = on_gpu(find_stage(name));
-    const auto gradients = [&, in_any_order = kernels.stage->number() == "05" && !deterministic] {
-      Outputs outputs = cuda::execute(kernels, in, {.deterministic = deterministic}, false).outputs;
+    const auto gradients = [&, deterministic = deterministic,
+                            in_any_order = kernels.stage->number() == "05" && !deterministic] {
+      Options options;
+      options.deterministic = deterministic;
+      Outputs outputs = cuda::execute(kernels, in, options, false).outputs;
       if (in_any_order) outputs.dq.clear();  // the sum of several CTAs
       return outputs;
     };
