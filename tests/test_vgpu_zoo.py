@@ -93,7 +93,8 @@ class Kernel:
         outputs = {}
         for seed in SEEDS:
             out = folder / f"seed{seed}"
-            sh([*self.command(), "--vgpu-seed", str(seed), "--out", out], env=environment, timeout=SECONDS, check=True)
+            sh([*self.command(), "--completion", "random", "--vgpu-seed", str(seed), "--out", out], env=environment,
+               timeout=SECONDS, check=True)
             for file in out.glob("*.npy"):
                 outputs.setdefault(file.stem, set()).add(file.read_bytes())
         text = [f"[bits] {name} has {len(bits)} results in {len(SEEDS)} orders of warps\n"
