@@ -7,30 +7,38 @@
 
 namespace flash::cuda::fa2_partitioning {
 
-/// Tiles and warps. `plain`: nothing but causal and window, one split. Everything else takes fewer rows: modifiers need
-/// registers, and splits and small devices want small tiles.
-template <int d, bool plain>
+/// What a problem asks for. `plain`: nothing but causal and window, one split. `causal`: that, where smaller tiles keep closer
+/// to the diagonal. `few`: up to 16 queries, as in decoding: one warp is a CTA, so that many copies are under way. `other`:
+/// modifiers, which need registers; splits of more queries, and small devices, which want small tiles.
+enum class Use { plain, causal, few, other };
+
+/// Tiles and warps.
+template <int d, Use use>
 struct Tiling {
-  static constexpr int warps = d > 128 && plain ? 8 : 4, threads = 32 * warps;
-  static constexpr int Br = plain ? 128 : 64, Bc = plain ? d <= 64 ? 128 : d <= 192 ? 64 : 96 : d <= 128 ? 64 : 32;
+  static constexpr int warps = use == Use::few ? 1 : d > 128 && use == Use::plain ? 8 : 4, threads = 32 * warps;
+  static constexpr int Br = use == Use::plain ? 128 : 16 * warps;
+  static constexpr int Bc = use == Use::causal ? 48
+                            : use == Use::plain ? d <= 64 ? 128 : d <= 192 ? 64 : 96
+                                                : d <= 128 ? 64 : 32;
 };
 // S takes Br·Bc/threads registers of a thread, O Br·d/threads, together 192 at most: with 255 two CTAs of four warps, or one
 // of eight, to an SM.
 // A tile takes 4·Br·Bc·d FLOPs and moves 4·Bc·d bytes (K, V); a row block 4·Br·d + 4·Br more (Q, O, LSE).
 
-template <int d, bool plain>
+template <int d, Use use>
 struct Smem {
-  SwizzledTile<Tiling<d, plain>::Br, d> Q;                     // in the end O takes its place
-  SwizzledTile<Tiling<d, plain>::Bc, d> K, V;
+  SwizzledTile<Tiling<d, use>::Br, d> Q;                     // in the end O takes its place
+  SwizzledTile<Tiling<d, use>::Bc, d> K, V;
   float slope;
 };
 
-template <class Element, int d, bool plain>
-__global__ void __launch_bounds__(Tiling<d, plain>::threads) forward(const Problem problem) {
-  using T = Tiling<d, plain>;
+template <class Element, int d, Use use>
+__global__ void __launch_bounds__(Tiling<d, use>::threads) forward(const Problem problem) {
+  using T = Tiling<d, use>;
+  constexpr bool plain = use == Use::plain || use == Use::causal;
   using Mma = K16<Element>;
   constexpr int Br = T::Br, Bc = T::Bc, warps = T::warps, threads = T::threads;
-  auto& sm = ptx::dynamic_smem<Smem<d, plain>>();
+  auto& sm = ptx::dynamic_smem<Smem<d, use>>();
   ptx::name("Q", sm.Q), ptx::name("K", sm.K), ptx::name("V", sm.V);
   const Splits splits(problem, Bc);
   const int split = blockIdx.x % splits.count;
@@ -149,40 +157,50 @@ __global__ void __launch_bounds__(combine_threads) combine(const Problem problem
   if (lane == 0) p.LSE[row] = max + __logf(sum);                // −∞ where no split has seen a key
 }
 
-template <class Element, int d, bool plain>
+template <class Element, int d, Use use>
 void launch_with(const Problem& p, ptx::Stream stream) {
-  using T = Tiling<d, plain>;
+  using T = Tiling<d, use>;
   const int splits = Splits(p, T::Bc).count;
-  ptx::launch("fa2_partitioning::forward", forward<Element, d, plain>,
-              grid(p.batch * p.heads * ceil_div(p.Nq, T::Br) * splits), T::threads, sizeof(Smem<d, plain>), stream, p);
+  ptx::launch("fa2_partitioning::forward", forward<Element, d, use>,
+              grid(p.batch * p.heads * ceil_div(p.Nq, T::Br) * splits), T::threads, sizeof(Smem<d, use>), stream, p);
   if (splits > 1)
     ptx::launch("fa2_partitioning::combine", combine<Element, d>,
                 grid(ceil_div(p.batch * p.heads * p.Nq, combine_threads / 32)), combine_threads, 0, stream, p, splits);
 }
 
+/// Where a CTA can have `smem` bytes of shared memory.
 template <int d>
-bool is_plain(const Problem& p) {
+Use use_of(const Problem& p, std::size_t smem) {
   const bool modified = p.softcap > 0 || p.slopes || p.dropout > 0 || !(p.scale > 0);
-  return !modified && p.splits == 1 && p.Nq > Tiling<d, false>::Br;
-}
-
-template <int d>
-bool fits(std::size_t smem) {
-  return sizeof(Smem<d, true>) <= smem;
+  if (p.Nq <= Tiling<d, Use::few>::Br) return Use::few;
+  if (modified || p.splits > 1 || p.Nq <= Tiling<d, Use::other>::Br) return Use::other;
+  if (d == 256 && p.sees.right == 0 && sizeof(Smem<d, Use::causal>) <= smem) return Use::causal;
+  return sizeof(Smem<d, Use::plain>) <= smem ? Use::plain : Use::other;
 }
 
 template <class Element, int d>
 void launch_for(const Problem& p, ptx::Stream stream) {
-  is_plain<d>(p) && fits<d>(ptx::device_limits().smem_per_cta) ? launch_with<Element, d, true>(p, stream)
-                                                               : launch_with<Element, d, false>(p, stream);
+  const Use use = p.Nq > 0 ? use_of<d>(p, ptx::device_limits().smem_per_cta) : Use::few;
+  if (use == Use::plain) launch_with<Element, d, Use::plain>(p, stream);
+  if constexpr (d == 256)
+    if (use == Use::causal) launch_with<Element, d, Use::causal>(p, stream);
+  if (use == Use::few) launch_with<Element, d, Use::few>(p, stream);
+  if (use == Use::other) launch_with<Element, d, Use::other>(p, stream);
+}
+
+template <int d, Use use>
+constexpr TileShape shape_of() {
+  return {Tiling<d, use>::Br, Tiling<d, use>::Bc};
 }
 
 TileShape tile_shape(const Problem& p, std::size_t smem) {
   TileShape shape{0, 0};
   with_head_size<32, 64, 96, 128, 192, 256>(p.d, [&](auto d) {
-    using Plain = Tiling<d, true>;
-    using Other = Tiling<d, false>;
-    shape = is_plain<d>(p) && fits<d>(smem) ? TileShape{Plain::Br, Plain::Bc} : TileShape{Other::Br, Other::Bc};
+    const Use use = use_of<d>(p, smem);
+    shape = use == Use::plain    ? shape_of<d, Use::plain>()
+            : use == Use::causal ? shape_of<d, Use::causal>()
+            : use == Use::few    ? shape_of<d, Use::few>()
+                                 : shape_of<d, Use::other>();
   });
   return shape;
 }

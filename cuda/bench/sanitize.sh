@@ -25,13 +25,19 @@ one() {  # tool, stage, options
 }
 export -f one
 
+slopes="--alibi $FOLDER/slopes.npy"
 for tool in memcheck racecheck synccheck initcheck; do
-  for stage in 01 02 03 04; do
-    for d in 64 128; do
-      for options in "--causal" "--softcap 2 --alibi $FOLDER/slopes.npy --window 40,9"; do
-        [[ $stage == 01 || $stage == 04 ]] && options+=" --backward"
-        echo "one $tool $stage --d $d $options"
+  for d in 64 128; do
+    for options in "--causal" "--softcap 2 $slopes --window 40,9"; do
+      for stage in 01 02 03 04 05a; do
+        [[ $stage == 02 || $stage == 03 ]] && backward= || backward=--backward
+        echo "one $tool $stage --d $d $options $backward"
       done
     done
+    for stage in 05b 05c 05d; do echo "one $tool $stage --d $d --causal"; done
+  done
+  for d in 32 64 96 128 192 256; do
+    echo "one $tool 05 --dtype bf16 --d $d --causal --backward"
+    echo "one $tool 05 --dtype fp16 --d $d --splits 3 --dropout 0.2 --softcap 2 $slopes --backward --deterministic"
   done
 done | xargs -P "$(nproc)" -I{} bash -c "{}" | sort
