@@ -54,9 +54,10 @@ Reason reason(const Step& step, const StatedProblem& problem) {
 }
 
 std::string law_line(const char* label, const Moved& m, const std::string& comparison) {
-  return fmt::format("  {:8}{}: {:30} {} {:>12} elements, {:>8}{}\n", label, m.step.stage->short_name(),
-                     m.law.form ? m.law.form->text : "no closed form", m.law.equal ? "=" : "≠", grouped(m.elements()),
-                     decimal_bytes(m.bytes()), comparison);
+  const std::string law =
+      fmt::format("{}: {}", m.step.stage->short_name(), m.law.form ? m.law.form->text : "no closed form");
+  return fmt::format("  {:8}{:34} {} {:>12} elements, {:>8}{}\n", label, law, m.law.equal ? "=" : "≠",
+                     grouped(m.elements()), decimal_bytes(m.bytes()), comparison);
 }
 
 std::string text(const Reason& r) {

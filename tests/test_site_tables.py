@@ -36,6 +36,15 @@ class Tables(unittest.TestCase):
                 if ".hpp:" not in row and ".cu:" not in row:
                     self.assertIn('<td colspan="2">no line of its own</td>', row)
 
+    def test_what_a_kernel_overlaps(self):
+        stage = next(stage for stage in tables.STAGES if stage.number == "05")
+        said = {program: re.sub("<[^>]*>", "", tables.overlap(stage, program)) for program in stage.programs()}
+        self.assertEqual(said["a_loop_swap"], "loads of K and V, one tile ahead")
+        self.assertEqual(said["b_split_q_warps"], "none")
+        self.assertEqual(said["d_async_copies"], "copies of K, one tile ahead; of V, while S is made")
+        self.assertEqual(said["d_async_copies_backward"], "copies of dO and Q, one tile ahead")
+        self.assertEqual(stage.titled("a_loop_swap_backward"), "05a Loop swap")
+
     def test_a_cell_may_span(self):
         html = tables.table(["a", "b", "c"], [["x", ("y", "number", 2)]])
         self.assertIn('<td>x</td><td class="number" colspan="2">y</td>', html)

@@ -56,6 +56,12 @@ class Stage:
     def named(self, program):
         return f"{self.short(program)} {self.direction(program)}" if "steps" in self.facts else program
 
+    def titled(self, program):
+        """"05a Loop swap"; of a stage without letters its title."""
+        steps = self.facts.get("steps", {})
+        step = steps.get(program.removesuffix("_backward"))
+        return f"{self.short(program)} {step['title']}" if step else self.title
+
     def cpu(self, program):
         """Its file, or None where there are only kernels."""
         path = f"stages/{self.id}/{program}.hpp"
@@ -72,11 +78,11 @@ STAGES = [Stage(path) for path in sorted(ROOT.glob("stages/*/stage.json"))]
 
 class App:
     def __init__(self, program):
-        self.program = str(program)
+        self.program = str(pathlib.Path(program).resolve())
 
     @functools.lru_cache(maxsize=None)
-    def text(self, *words):
-        done = subprocess.run([self.program, *words], capture_output=True, text=True, cwd=ROOT)
+    def text(self, *words, folder=ROOT):
+        done = subprocess.run([self.program, *words], capture_output=True, text=True, cwd=folder)
         if done.returncode != 0:
             raise Refused(f"the site needs what `flashsteps {' '.join(words)}` prints, but it said "
                           f"\"{done.stderr.strip()}\"; mend that, then try again")

@@ -117,14 +117,18 @@ class Build:
 
     def change_page(self, stage):
         """Why, and what differs from the step that it extends."""
-        text = f"# {stage.title}: the change {{#change{stage.number}}}\n\n<!-- site: why {stage.number} -->\n"
+        text, told = f"# {stage.title}: the change {{#change{stage.number}}}\n", set()
         for program in stage.programs():
+            name = stage.short(program)
+            if name not in told:
+                text += f"\n## {stage.titled(program)}\n" * (name != stage.number) + f"\n<!-- site: why {name} -->\n"
+            told.add(name)
             if not stage.extends(program):
                 continue
             before, source = stage.extends(program)
             n, anchor = f"{stage.number} {program}", f"change{stage.number}-{program}"
             if stage.cpu(program) and before.cpu(source):
-                text += (f"\n## {stage.named(program)}: from {before.title} {{#{anchor}}}\n\n"
+                text += (f"\n## {stage.named(program)}: from {before.titled(source)} {{#{anchor}}}\n\n"
                          f"`./flashsteps diff {before.short(source)} {stage.short(program)}` prints the same.\n\n"
                          f"<!-- site: diff {n} -->\n\n"
                          f"What that does to the traffic:\n\n<!-- site: delta {n} -->\n")
@@ -159,7 +163,7 @@ class Build:
                 words = ["step", stage.number, "--on", on, *STEPPED[on, backward]]
                 words += ["--br", "4", "--bc", "4"] * (on == "cpu" and "br and bc" in stage.facts["options"])
                 words += ["--backward"] * backward + ["--out"]
-                self.app.text(*words, str(self.html / name))
+                self.app.text(*words, name, folder=self.html)
                 self.steppers.setdefault(stage.number, []).append((name, " ".join(["./flashsteps", *words, name])))
 
     # ---- the whole

@@ -115,15 +115,16 @@ def ladder_table(run):
                  f"{sentence(sizes(run['problem']))}. {method(run)}")
 
 
-def ladder():
-    """The newest run of each problem that several stages were timed on."""
+def ladder(number=""):
+    """The newest run of each problem that several stages were timed on; with a number, several steps of that one."""
     newest = {}
     for run in runs():
         if "rows" in run and "sweep" not in run and "nq" not in run["problem"]:
             if sum("seconds" in row and not row.get("deterministic") for row in run["rows"]) > 1:
                 newest.setdefault(json.dumps(run["problem"], sort_keys=True), run)
-    lettered = [run for run in newest.values() if any("/" in row["stage"] for row in run["rows"])]
-    return "".join(map(ladder_table, lettered or newest.values())) or NOTHING
+    lettered = [run for run in newest.values()
+                if any("/" in row["stage"] and row["stage"].startswith(number) for row in run["rows"])]
+    return "".join(map(ladder_table, lettered or ([] if number else newest.values()))) or NOTHING
 
 
 # ---- one query, the same bits, traffic

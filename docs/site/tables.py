@@ -31,13 +31,25 @@ def signed(n):
 
 # ---- the front map
 
+COPIED = re.compile(r"copy_async<threads>\(sm\.(\w+)")  # what an asynchronous copy brings
+
+
 def overlap(stage, program):
-    """What a kernel's own comments say is under way while a tile is computed."""
+    """What a kernel's lines say is under way while a tile is computed: loads to registers, or asynchronous copies."""
     path = stage.kernel(program)
-    for at, line in enumerate((ROOT / path).read_text().splitlines(), 1):
+    text = (ROOT / path).read_text()
+    lines = text.splitlines()
+
+    def words(what, names, at, when):
+        return f'{what} of {" and ".join(names)}, <a href="{line_link(stage, path, at)}">{when}</a>'
+    for at, line in enumerate(lines, 1):
         if "one tile ahead" in line:
-            loads = " and ".join(re.findall(r"(\w+)\(thread\)", line)) or "the next tile"
-            return f'loads of {loads}, <a href="{line_link(stage, path, at)}">one tile ahead</a>'
+            return words("loads", re.findall(r"(\w+)\(thread\)", line), at, "one tile ahead")
+        if re.search(r"\bcopy\w*(<\w+>)?\(.*\bnext\b", line):
+            names = COPIED.findall(line) or re.findall(COPIED.pattern + r"\[", text)  # or those that have two buffers
+            meanwhile = [(n, l.split(": ")[-1]) for n, l in enumerate(lines, 1) if COPIED.search(l) and ": while" in l]
+            return "; ".join([words("copies", names, at, "one tile ahead"),
+                              *(words("", COPIED.findall(lines[n - 1]), n, when).strip() for n, when in meanwhile)])
     return "none"
 
 
@@ -54,9 +66,9 @@ def map_row(app, stage, program):
     blocks = ("--br", str(tiles["br"]), "--bc", str(tiles["bc"])) if tiles else ()
     counted = part(app.json("run", cpu, "--count-only", "--dtype", "fp16", *PROBLEM, *blocks, *backward))
     vgpu = part(kernel).get("vgpu") or kernel["vgpu"]
-    return [f'<a href="lesson{stage.number}.html">{stage.title}</a>', stage.named(program), counted["closed_form"]["text"],
-            number(counted["ledger"]["hbm"]["elements"]), number(counted["ledger"]["flops"]["exp"]),
-            overlap(stage, program), number(vgpu["barriers"])]
+    return [f'<a href="lesson{stage.number}.html">{stage.titled(program)}</a>', stage.direction(program),
+            counted["closed_form"]["text"], number(counted["ledger"]["hbm"]["elements"]),
+            number(counted["ledger"]["flops"]["exp"]), overlap(stage, program), number(vgpu["barriers"])]
 
 
 def front_map(app):

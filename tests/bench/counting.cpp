@@ -88,6 +88,10 @@ int main(int argc, char** argv) {
       {"03_online_softmax/forward", flash::Which::online_softmax},
       {"04_recomputed_backward/forward", flash::Which::recomputed_forward},
       {"04_recomputed_backward/backward", flash::Which::recomputed_backward},
+      {"05_fa2_partitioning/a_loop_swap", flash::Which::loop_swap},
+      {"05_fa2_partitioning/a_loop_swap_backward", flash::Which::loop_swap_backward},
+      {"05_fa2_partitioning/b_split_q_warps", flash::Which::split_q_warps},
+      {"05_fa2_partitioning/e_split_kv, 4 splits", flash::Which::split_kv},
   };
   for (const auto& [name, which] : programs)
     for (const auto& [Br, Bc] : {std::pair<flash::Index, flash::Index>{32, 32}, {64, 64}, {64, 128}})

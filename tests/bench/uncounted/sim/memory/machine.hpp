@@ -83,9 +83,11 @@ class Array : public Eigen::Map<Plain, Eigen::AlignedMax> {
   using Real = typename Plain::Scalar;
   using View = Eigen::Map<Plain, Eigen::AlignedMax>;
 
-  Array(Index rows, Index cols) : Array(allocate(rows * cols), rows, cols) {}
+  Array(Axis rows, Index cols) : Array(allocate(rows.size() * cols), rows, cols) {}
   Array(Array&&) noexcept = default;
   Array& operator=(const Array& other) { return View::operator=(other), *this; }
+
+  auto at(Range rows) const { return this->middleRows(rows.begin - first_row_, rows.size()); }
 
   template <class Expression>
   Array& operator=(const Eigen::DenseBase<Expression>& e) {
@@ -124,14 +126,17 @@ class Array : public Eigen::Map<Plain, Eigen::AlignedMax> {
     void operator()(Real* p) const { Eigen::internal::aligned_free(p); }
   };
   using Memory = std::unique_ptr<Real, Free>;
-  Array(Memory memory, Index rows, Index cols) : View(memory.get(), rows, cols), memory_(std::move(memory)) {}
-  explicit Array(View other) : View(other) {}
+  Array(Memory memory, Axis rows, Index cols)
+      : View(memory.get(), rows.size(), cols), memory_(std::move(memory)), first_row_(rows.begin) {}
+  struct Alias {};
+  Array(Array& other, Alias) : View(other), first_row_(other.first_row_) {}
 
  private:
   static Memory allocate(Index size) {
     return Memory(static_cast<Real*>(Eigen::internal::aligned_malloc(size * sizeof(Real))));  // as a matrix does
   }
-  Memory memory_;  // null: an alias
+  Memory memory_;    // null: an alias
+  Index first_row_;  // in its matrix
 };
 
 template <class Real>
@@ -142,7 +147,7 @@ class Tile : public Array<Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Ei
   using Base::operator=;
   Tile(Tile&&) noexcept = default;
   Tile& operator=(const Tile& other) { return Base::operator=(other), *this; }
-  Tile alias() { return Tile(typename Base::View(*this)); }
+  Tile alias() { return Tile(*this, typename Base::Alias{}); }
   Tile& as(const char*) { return *this; }
 };
 
@@ -173,9 +178,13 @@ class Worker {
         kv_head(rules::kv_head(head, grid.heads, grid.kv_heads)),
         block(id % grid.blocks),
         grid_(grid) {}
+  Worker(const Worker& kv, Index heads, Index head)
+      : batch(kv.batch), head(head), kv_head(kv.head), block(kv.block), grid_(kv.grid_) {
+    grid_.heads = heads;
+  }
 
   Tile<Real> load(const HbmMatrix<Real>& tensor, Range rows, Range cols, Location = {}) {
-    Tile<Real> tile(rows.size(), cols.size());
+    Tile<Real> tile(rows, cols.size());
     const Real* from = at(tensor, rows, cols);
     for (Index i = 0; i < rows.size(); ++i)
       std::copy_n(from + i * tensor.info().cols, cols.size(), tile.data() + i * cols.size());
@@ -183,7 +192,7 @@ class Worker {
   }
   Tile<Real> load(const HbmMatrix<Real>& tensor, Range rows) { return load(tensor, rows, {0, tensor.info().cols}); }
   Column<Real> load(const HbmVector<Real>& tensor, Range rows, Location = {}) {
-    Column<Real> column(rows.size(), 1);
+    Column<Real> column(rows, 1);
     std::copy_n(at(tensor, rows, {0, 1}), rows.size(), column.data());
     return column;
   }
@@ -202,8 +211,8 @@ class Worker {
     for (Index n = 0; n < tile.size(); ++n) to[n] = rounded(to[n] + tile.data()[n], tensor.info().format);
   }
 
-  Tile<Real> sram(const char*, Axis rows, Axis cols, Location = {}) { return {rows.size(), cols.size()}; }
-  Column<Real> sram(const char*, Axis rows) { return {rows.size(), 1}; }
+  Tile<Real> sram(const char*, Axis rows, Axis cols, Location = {}) { return {rows, cols.size()}; }
+  Column<Real> sram(const char*, Axis rows) { return {rows, 1}; }
   Tile<Real> zeros(const char* name, Axis rows, Axis cols) {
     Tile<Real> tile = sram(name, rows, cols);
     tile.setZero();
@@ -215,6 +224,16 @@ class Worker {
     return column;
   }
   bool count_only() const { return false; }
+
+  void take_turn(const HbmVector<Real>& turn, Index place) { *at(turn, {place, place + 1}, {0, 1}) += 1; }
+  template <class Array>
+  void exchange(const Array&) {}
+  std::vector<Worker> query_heads(Index heads) const {
+    const Index group = heads / grid_.heads;
+    std::vector<Worker> all;
+    for (Index h = head * group; h < (head + 1) * group; ++h) all.emplace_back(*this, heads, h);
+    return all;
+  }
 
  private:
   Real* at(const HbmTensor<Real>& tensor, Range rows, Range cols) const {
@@ -233,17 +252,19 @@ class Worker {
     }
   }
 
-  const Grid grid_;
+  Grid grid_;
 };
 
 struct MachineConfig {
   Index sram_bytes = 0;
   Budget budget = Budget::paper;
+  int threads = 0;
 };
 
 template <class Real>
 class Machine {
  public:
+  explicit Machine(const MachineConfig& config = {}) : config_(config) {}
   const MachineConfig& config() const { return config_; }
   template <class Body>
   void parallel(const Grid& grid, Body body) {
