@@ -138,6 +138,39 @@ TEST_CASE("rows that see no key, and problems without rows or keys") {
   }
 }
 
+TEST_CASE("what stage 05 adds: both dtypes, parts of the keys, options of one pass, sums in whole tiles") {
+  const Kernels k = kernels_of("05", true);
+  CHECK(cuda::dtypes(*k.forward) == std::vector<Format>{Format::fp16, Format::bf16});
+
+  std::map<std::string, std::size_t> bytes;
+  for (const cuda::Tensor& t : cuda::tensors(grouped, Format::bf16, 3)) bytes[t.info.name] = t.bytes();
+  const std::size_t rows = 2 * 4 * 5;
+  CHECK(bytes["partial_O"] == 3 * rows * 64 * 4);
+  CHECK(bytes["partial_LSE"] == 3 * rows * 4);
+  CHECK(bytes["dQ_acc"] == 2 * 4 * 128 * 64 * 4);
+  CHECK(cuda::device_bytes(grouped, {"partial_O"}, 3) == 3 * rows * 64 * 4);
+  CHECK(cuda::device_bytes(grouped, {"partial_O"}, 1) == 0);
+
+  Options o;
+  o.splits = 3;            // of the forward pass
+  o.deterministic = true;  // of the backward pass
+  for (const Format dtype : {Format::fp16, Format::bf16}) {
+    Inputs in = draw_inputs({1, 2, 1, 5, 200, 64, 64}, dtype, 1);
+    draw_dout(in, 1);
+    const Outputs wanted = oracle(in, o, true);
+    const RunResult result = cuda::execute(k, in, o, false);
+    const double tolerance = dtype == Format::bf16 ? 3e-2 : 4e-3;
+    CHECK(near(result.outputs.o, wanted.o, tolerance));
+    CHECK(near(result.outputs.lse, wanted.lse, 4e-3));
+    CHECK(near(result.outputs.dq, wanted.dq, tolerance));
+    CHECK(near(result.outputs.dk, wanted.dk, tolerance));
+    CHECK(near(result.outputs.dv, wanted.dv, tolerance));
+    REQUIRE(result.backward);
+    CHECK(result.forward.ledger.by_tensor(sim::Access::write).contains("partial_O"));
+    CHECK(result.backward->ledger.by_tensor(sim::Access::write).contains("turn"));
+  }
+}
+
 TEST_CASE("each pass has its own ledger") {
   const Inputs in = problem({1, 1, 1, 40, 40, 64, 64});
   const Kernels k = kernels_of("04", true);

@@ -8,9 +8,11 @@ A patch's head, above its diff:
     what the mistake is, in words
     Kernel: specimens/pipeline            what it is planted in: a file of zoo/, or a kernel of cuda/ ("03_online_softmax/forward")
     Run: --n 65 --causal                  for a kernel of cuda/: options of `flashsteps run STAGE --on vgpu --check`
+    Stage: 05_fa2_partitioning            optional: the STAGE that is run, where it is not the kernel's own step
     Report: race                          words that the report must hold, one line for each
     Missed: why                           instead: nothing can be seen; the test fails once something is
-Every specimen and kernel must be silent without a mistake, with early, late and random completion.
+Every specimen and kernel must be silent without a mistake, with early, late and random completion. What --deterministic
+promises, the same bits in any order of warps, is looked at, too, and so are bank conflicts.
 """
 import concurrent.futures
 import os
@@ -28,6 +30,7 @@ APP = Path(os.environ.get("FLASH_APP", BUILD / "flashsteps-app"))
 WORK = BUILD / "zoo"
 MODES = ("late", "early", "random")
 SECONDS = 120
+SEEDS = range(1, 5)
 CAUGHT_SHARE = 0.95
 
 
@@ -43,11 +46,19 @@ def compile_kernel(tree, source, out):
         raise RuntimeError(f"{source} does not compile:\n{done.stdout[-3000:]}")
 
 
+def conflicts(text):
+    """What a run says of bank conflicts, in the words of run_specimen."""
+    return "".join(f"[bank conflicts] {taken} wavefronts instead of {least}\n"
+                   for taken, least in re.findall(r"([\d,]+) wavefronts, ([\d,]+) without bank conflicts", text)
+                   if taken != least)
+
+
 class Kernel:
     """A specimen or a kernel of cuda/, compiled from some tree."""
 
-    def __init__(self, name, options):
+    def __init__(self, name, options, stage=None):
         self.name, self.options = name, options
+        self.stage = stage or re.sub("(/forward|/backward|_backward)$", "", name)
         self.specimen = name.startswith("specimens/")
         self.source = f"tests/zoo/{name}.cu" if self.specimen else f"cuda/{name}.cu"
 
@@ -61,16 +72,34 @@ class Kernel:
             for other in (BUILD / "kernels/vgpu").glob("*.so"):
                 if not (file.parent / other.name).exists():
                     (file.parent / other.name).symlink_to(other)
-            stage = self.name.split("/")[0]
-            command = lambda mode: [APP, "run", stage, "--on", "vgpu", "--check", "--completion", mode, *self.options]
+            command = lambda mode: [*self.command(), "--check", "--completion", mode]
         environment = {**os.environ, "FLASH_KERNELS": str(folder / "kernels")}
         runs = {}
         for mode in MODES:
             done = subprocess.run(command(mode), env=environment, timeout=SECONDS, text=True, errors="replace",
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             # The program puts its results on standard output, and what is wrong with them on standard error.
-            runs[mode] = (done.returncode, done.stdout + done.stderr if self.specimen else done.stderr)
+            text = done.stdout + done.stderr if self.specimen else done.stderr + conflicts(done.stdout)
+            runs[mode] = (done.returncode, text)
+        if "--deterministic" in self.options and all(code == 0 for code, _ in runs.values()):
+            runs["seeds"] = self.compare_seeds(folder, environment)
         return runs
+
+    def command(self):
+        return [APP, "run", self.stage, "--on", "vgpu", *self.options]
+
+    def compare_seeds(self, folder, environment):
+        """Are all outputs the same bits, in whatever order warps run?"""
+        outputs = {}
+        for seed in SEEDS:
+            out = folder / f"seed{seed}"
+            sh([*self.command(), "--completion", "random", "--vgpu-seed", str(seed), "--out", out], env=environment,
+               timeout=SECONDS, check=True)
+            for file in out.glob("*.npy"):
+                outputs.setdefault(file.stem, set()).add(file.read_bytes())
+        text = [f"[bits] {name} has {len(bits)} results in {len(SEEDS)} orders of warps\n"
+                for name, bits in sorted(outputs.items()) if len(bits) > 1]
+        return int(bool(text)), "".join(text)
 
 
 class Bug:
@@ -80,7 +109,7 @@ class Bug:
         field = lambda key: re.findall(rf"^{key}: (.+)$", head, re.M)
         self.what = head.splitlines()[0]
         self.words, self.missed = field("Report"), field("Missed")
-        self.kernel = Kernel(field("Kernel")[0], shlex.split((field("Run") or [""])[0]))
+        self.kernel = Kernel(field("Kernel")[0], shlex.split((field("Run") or [""])[0]), *field("Stage"))
 
     def run(self):
         """Whether it was caught, and the first line of the report."""
@@ -133,7 +162,7 @@ def main(names):
     bugs = [Bug(p) for p in patches if not names or p.stem in names]
     failures = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        clean = {(b.kernel.name, tuple(b.kernel.options)): b.kernel for b in bugs}
+        clean = {(b.kernel.name, b.kernel.stage, *b.kernel.options): b.kernel for b in bugs}
         for lines in pool.map(run_clean, clean.values()):
             failures += lines
         results = list(pool.map(run_bug, bugs))

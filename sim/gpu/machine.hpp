@@ -18,7 +18,7 @@
 
 namespace flash::gpu {
 
-/// When the effect of an asynchronous instruction becomes visible.
+/// When the effect of an asynchronous instruction becomes visible. At random, CTAs start before they have to, too.
 enum class Completion { early, late, random };
 
 /// The GPU that is simulated, and how.

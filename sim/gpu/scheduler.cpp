@@ -121,6 +121,15 @@ void remove_finished(Launch& launch) {
   });
 }
 
+bool room_for_cta(const Launch& launch) {
+  return launch.started < launch.ctas && launch.resident.size() < launch.resident_limit;
+}
+
+/// Before it has to? Then CTAs run side by side, and overtake each other.
+bool starts_one_more(const Launch& launch) {
+  return machine->config.completion == Completion::random && room_for_cta(launch) && machine->random_below(4) == 0;
+}
+
 /// A warp of a resident CTA that can run, or none.
 Warp* pick(const Launch& launch) {
   static thread_local std::vector<Warp*> ready;
@@ -183,9 +192,10 @@ void run_some() {
     machine->last_run = nullptr;
     return;
   }
-  if (Warp* warp = pick(launch)) return run_warp(*warp);
+  Warp* warp = starts_one_more(launch) ? nullptr : pick(launch);
+  if (warp) return run_warp(*warp);
   remove_finished(launch);
-  if (launch.started < launch.ctas && launch.resident.size() < launch.resident_limit) {
+  if (room_for_cta(launch)) {
     ++machine->changes;
     return start_cta(launch);
   }
