@@ -17,7 +17,10 @@ struct Fp16 {
 /// sm_80.
 struct Bf16 {
   static __device__ __forceinline__ uint32_t pack(float low, float high) { return ptx::pack_bf16(low, high); }
-  static __device__ __forceinline__ float2 unpack(uint32_t pair) { return ptx::unpack_bf16(pair); }
+  /// A bf16 is the upper half of an fp32.
+  static __device__ __forceinline__ float2 unpack(uint32_t pair) {
+    return make_float2(__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u));
+  }
   static __device__ __forceinline__ void mma_k16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
     ptx::mma_m16n8k16_bf16(c, a, b);
   }

@@ -130,20 +130,18 @@ template <int threads, class T>
 __device__ __forceinline__ void copy_async(T& tile, const half* matrix, Range rows, unsigned thread) {
   constexpr int lanes = T::cols / 8;  // neighbouring threads share a row
   static_assert(T::rows * lanes % threads == 0, "all threads have as much to carry");
-  const auto eight = [&](unsigned row, unsigned col, const half* from) {
-    ptx::cp_async_16(tile.at(row, col), from, int(row) < rows.size() ? 16 : 0);
-  };
   const half* begin = matrix + rows.begin * T::cols;
   if constexpr (threads % lanes == 0) {  // a thread keeps its column: one address, and constants to add to it
-    const unsigned row = thread / lanes, col = thread % lanes * 8;
-    const half* from = begin + row * T::cols + col;
+    const unsigned first = thread / lanes, col = thread % lanes * 8;
+    const half* from = begin + first * T::cols + col;
 #pragma unroll
-    for (unsigned n = 0; n < T::rows; n += threads / lanes) eight(row + n, col, from + n * T::cols);
+    for (unsigned n = 0; n < T::rows; n += threads / lanes)
+      ptx::cp_async_16(tile.at(first + n, col), from + n * T::cols, int(first + n) < rows.size() ? 16 : 0);
   } else {
 #pragma unroll
     for (unsigned n = 0; n < T::rows * lanes; n += threads) {
       const unsigned row = (thread + n) / lanes, col = (thread + n) % lanes * 8;
-      eight(row, col, begin + row * T::cols + col);
+      ptx::cp_async_16(tile.at(row, col), begin + row * T::cols + col, int(row) < rows.size() ? 16 : 0);
     }
   }
 }

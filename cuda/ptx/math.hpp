@@ -47,9 +47,4 @@ FLASH_PTX float2 unpack_f16(uint32_t pair) {
 #endif
 }
 
-/// A register of two bf16 as two fp32: their upper halves.
-FLASH_PTX float2 unpack_bf16(uint32_t pair) {
-  return make_float2(__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u));
-}
-
 }  // namespace flash::ptx
