@@ -1,5 +1,6 @@
 // 05a loop swap, its backward pass (Dao 2023, Algorithm 2), from Q, K, V, O, dO and LSE.
-// Extends 04. The change: a tile of keys is a CTA, their parts of dQ are added up in global memory, and D is made before.
+// Extends 04. The change: a tile of keys is a CTA, their parts of dQ are added up in global memory, and D is made
+// before.
 // Why it helps: one head gives work to many SMs, heads that share K and V share the loads, and O is read once.
 // What it costs: two more kernels, for D and dQ's zeros and for dQ's own format; sums in any order.
 // The ledger must now say: 16 N²d²/M elements in the place of 20.
@@ -118,7 +119,7 @@ __global__ void __launch_bounds__(threads) backward(const Problem problem) {
       dQ.accumulate(p.dQ_acc, d, rows);                         // atomic, in fp32
       // ---- dK
       dK.add_product(transposed(sm.dS), sm.Q);                  // line 16
-      __syncthreads();  // nobody reads Q any more, nor, after the last tile, K
+      __syncthreads();  // nobody reads Q, dO, LSE, D, P and dS any more
     }
   }
   // ---- store

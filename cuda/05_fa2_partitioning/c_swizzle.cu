@@ -1,5 +1,5 @@
 // 05c swizzled shared memory.
-// Extends 05b. The change: eight neighbours of a row lie at their place XOR the row's number.
+// Extends 05b. The change: eight neighbours of a row lie at their place XOR the row's number modulo 8.
 // Why it helps: the rows that ldmatrix reads together lie in different banks, so that it takes one eighth of the time.
 // What it costs: an XOR for each address, most of which the compiler makes once.
 // The ledger must now say: the same; only the virtual GPU's count of bank conflicts falls, to none.

@@ -1,6 +1,6 @@
 // 05d asynchronous copies.
 // Extends 05c. The change: cp.async brings K and V; each is on its way while the other one is multiplied.
-// Why it helps: no thread waits for global memory, and no register holds what is under way.
+// Why it helps: what was waited for comes while products are made, and no register holds what is under way.
 // What it costs: nothing but order: who waits for which copies, and which barrier frees a tile.
 // The ledger must now say: the same.
 #include "cuda/common/kernel.hpp"

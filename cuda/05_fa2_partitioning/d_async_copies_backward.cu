@@ -1,7 +1,7 @@
 // 05d asynchronous copies, the backward pass (Dao 2023, Algorithm 2), on Ampere's instructions; all options.
 // Extends 05a. The change: cp.async brings the next Q and dO while this one's products are made; swizzled tiles without
 // padding; and dQ's sums lie in HBM in the order of registers, so that a warp adds to 128 bytes at once.
-// Why it helps: no thread waits for global memory, no product for banks, and an atomic addition takes a third of the time.
+// Why it helps: copies overlap with products, no product waits for banks, and a warp's additions meet 4 sectors, not 8.
 // What it costs: two buffers for Q and dO; the last pass has to bring dQ's rows into their order.
 // The ledger must now say: the same.
 #include "cuda/common/kernel.hpp"
@@ -15,8 +15,8 @@ struct Tiling {
   static constexpr int S_rows = S_rows_, dK_rows = dK_rows_, dQ_rows = dQ_rows_;
 };
 
-/// `plain`: nothing but causal and window. Everything else takes smaller tiles and one buffer: modifiers need registers,
-/// small devices shared memory.
+/// `plain`: nothing but causal and window. Everything else takes smaller tiles and one buffer: modifiers need
+/// registers, small devices shared memory.
 template <int d, bool plain>
 constexpr auto tiling() {
   if constexpr (!plain && d > 128) return Tiling<32, 32, 4, 2, 2, 2, 1>();
@@ -29,8 +29,8 @@ constexpr auto tiling() {
 template <int d, bool plain>
 using TilingOf = decltype(tiling<d, plain>());
 
-// dK and dV stay in registers over the inner loop, 2·Bc·d/threads of a thread; S, P and dP take Br·Bc/threads each, dQ
-// Br·d/threads: one CTA of eight warps fills an SM.
+// dK and dV stay in registers over the inner loop, 2·Bc·d/threads of a thread; P and dP take Br·Bc/threads each, S as
+// much with a softcap, dQ, when P and dP are gone, Br·d/threads: one CTA of eight warps, or two of four, fill an SM.
 // A tile takes 10·Br·Bc·d FLOPs and moves 12·Br·d + 8·Br bytes (Q, dO, LSE, D; dQ both ways), K to dV 8·Bc·d a CTA.
 template <int d, class T>
 struct Smem {
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(TilingOf<d, plain>::threads) backward(const Pr
       ptx::mark("row tile", static_cast<int>(rows.begin / Br));
       // ---- load
       ptx::cp_async_wait_all();
-      __syncthreads();  // this Q and dO, K, V and the slope are there; nobody reads the Q, dO, P and dS before any more
+      __syncthreads();  // Q, dO, LSE, D, K, V, the slope are there; nobody reads those before, P and dS any more
       const Range next = seen.next(rows);
       if (T::buffers == 2 && next.size() > 0) copy(next, buffer ^ 1);
       // ---- scores
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(TilingOf<d, plain>::threads) backward(const Pr
       auto P = S;                                               // [Br,Bc]
       auto LSE = S.column(sm.LSE[buffer]);
 #pragma unroll
-      for (int r = 0; r < S.rows; ++r) LSE[r] = log2_e * fmaxf(LSE[r], lowest / 2);  // a row that sees no key: −∞
+      for (int r = 0; r < S.rows; ++r) LSE[r] = log2_e * fmaxf(LSE[r], lowest / 2);  // −∞: no key is seen
       P.transform([&](int r, int, float s) { return ptx::ex2(fmaf(to_log2, s, -LSE[r])); });  // line 11, with LSE
       // ---- dV
       if constexpr (plain) {
@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(TilingOf<d, plain>::threads) backward(const Pr
       if (T::buffers == 2) {
         buffer ^= 1;
       } else {
-        __syncthreads();  // nobody reads Q and dO any more
+        __syncthreads();  // nobody reads Q, dO, LSE and D any more
         if (next.size() > 0) copy(next, buffer);
       }
     }

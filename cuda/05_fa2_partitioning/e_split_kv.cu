@@ -1,15 +1,18 @@
 // 05e split KV: for decoding, where few queries meet many keys; and all options.
-// Extends 05d. The change: the grid splits the keys, too; each split leaves its own O and LSE, and a second kernel combines them.
-// Why it helps: one row block of each head does not fill a GPU; its splits do, and together they read K and V at full speed.
+// Extends 05d. The change: the grid splits the keys, too; each split leaves its own O and LSE, and a second kernel
+// combines them.
+// Why it helps: one row block of each head does not fill a GPU; its splits do, and together they read K and V at full
+// speed.
 // What it costs: O in fp32 and LSE of each split go to HBM and back.
 // The ledger must now say: with one split the same; with S, 2S·(Nd + N) more, and Q read S times.
 #include "cuda/common/kernel.hpp"
 
 namespace flash::cuda::fa2_partitioning {
 
-/// What a problem asks for. `plain`: nothing but causal and window, one split. `causal`: that, where smaller tiles keep closer
-/// to the diagonal. `few`: up to 16 queries, as in decoding: one warp is a CTA, so that many copies are under way. `other`:
-/// modifiers, which need registers; splits of more queries, and small devices, which want small tiles.
+/// What a problem asks for. `plain`: nothing but causal and window, one split. `causal`: that, with d = 256, where
+/// smaller tiles keep closer to the diagonal. `few`: up to 16 queries, as in decoding, with all options: one warp is a
+/// CTA, so that many copies are under way. `other`: modifiers, which need registers; splits, up to 64 queries, and
+/// small devices, which want small tiles.
 enum class Use { plain, causal, few, other };
 
 /// Tiles and warps.
@@ -21,13 +24,14 @@ struct Tiling {
                             : use == Use::plain ? d <= 64 ? 128 : d <= 192 ? 64 : 96
                                                 : d <= 128 ? 64 : 32;
 };
-// S takes Br·Bc/threads registers of a thread, O Br·d/threads, together 192 at most: with 255 two CTAs of four warps, or one
-// of eight, to an SM.
-// A tile takes 4·Br·Bc·d FLOPs and moves 4·Bc·d bytes (K, V); a row block 4·Br·d + 4·Br more (Q, O, LSE).
+// S takes Br·Bc/threads registers of a thread, O Br·d/threads, together 192 at most: with 255 two CTAs of four warps,
+// or one of eight, to an SM.
+// A tile takes 4·Br·Bc·d FLOPs and moves 4·Bc·d bytes (K, V); a row block 4·Br·d + 4·Br more (Q, O, LSE), each split of
+// it 6·Br·d + 4·Br.
 
 template <int d, Use use>
 struct Smem {
-  SwizzledTile<Tiling<d, use>::Br, d> Q;                     // in the end O takes its place
+  SwizzledTile<Tiling<d, use>::Br, d> Q;                        // in the end O takes its place
   SwizzledTile<Tiling<d, use>::Bc, d> K, V;
   float slope;
 };
@@ -65,7 +69,7 @@ __global__ void __launch_bounds__(Tiling<d, use>::threads) forward(const Problem
     ptx::mark("column tile", static_cast<int>(cols.begin / Bc));
     // ---- load
     ptx::cp_async_wait_group<0>();
-    __syncthreads();  // K and Q are there; nobody reads the V before any more
+    __syncthreads();  // K, Q and the slope are there; nobody reads the V before any more
     copy_async<threads>(sm.V, p.V, cols, thread);               // [Bc,d], line 7: while S is made
     ptx::cp_async_commit_group();
     // ---- scores
@@ -121,7 +125,8 @@ __global__ void __launch_bounds__(Tiling<d, use>::threads) forward(const Problem
 }
 
 // == pass: combine
-// O = Σ e^(LSE_s − LSE)·O_s, LSE = ln Σ e^LSE_s. One warp for each row; a lane knows LSE_s of the splits lane, 32 + lane, …
+// O = Σ e^(LSE_s − LSE)·O_s, LSE = ln Σ e^LSE_s. One warp for each row; a lane knows LSE_s of the splits lane, 32 +
+// lane, …
 constexpr int most_splits = 128, combine_threads = 128;
 
 template <class Element, int d>
@@ -180,7 +185,7 @@ Use use_of(const Problem& p, std::size_t smem) {
 
 template <class Element, int d>
 void launch_for(const Problem& p, ptx::Stream stream) {
-  const Use use = p.Nq > 0 ? use_of<d>(p, ptx::device_limits().smem_per_cta) : Use::few;
+  const Use use = p.Nq > 0 ? use_of<d>(p, ptx::device_limits().smem_per_cta) : Use::few;  // without a device, too
   if (use == Use::plain) launch_with<Element, d, Use::plain>(p, stream);
   if constexpr (d == 256)
     if (use == Use::causal) launch_with<Element, d, Use::causal>(p, stream);

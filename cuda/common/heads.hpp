@@ -34,8 +34,9 @@ struct HeadBlock {
   i64 head, block;
 };
 
-/// CTA number `cta` of as many as all heads have blocks: a head's CTAs are neighbours, so that they meet in the L2 cache. Its
-/// last block comes first: under a causal mask it has the most to do, and short ones fill the gaps at the end.
+/// CTA number `cta` of as many as all heads have blocks: a head's CTAs are neighbours, so that they meet in the L2
+/// cache. Its last block comes first: under a causal mask it has the most to do, and short ones fill the gaps at the
+/// end.
 __device__ __forceinline__ HeadBlock last_block_first(unsigned cta, i64 length, int block) {
   const unsigned blocks = static_cast<unsigned>(ceil_div(length, block));
   return {cta / blocks, blocks - 1 - cta % blocks};

@@ -29,8 +29,8 @@ inline void require_taken(const char* name, const Problem& p, std::initializer_l
   if (std::find(head_sizes.begin(), head_sizes.end(), p.d) == head_sizes.end()) {
     std::string sizes;
     for (const int d : head_sizes) sizes += (sizes.empty() ? "" : ", ") + std::to_string(d);
-    throw std::runtime_error("d = " + std::to_string(p.d) + " was asked of the kernel " + name + ", which takes " + sizes +
-                             "; take one of these or the CPU");
+    throw std::runtime_error("d = " + std::to_string(p.d) + " was asked of the kernel " + name + ", which takes " +
+                             sizes + "; take one of these or the CPU");
   }
   if (p.kv_heads < 1 || p.heads % p.kv_heads != 0)
     throw std::runtime_error(std::to_string(p.heads) + " query heads were asked of " + std::to_string(p.kv_heads) +
@@ -50,8 +50,8 @@ inline void require_taken(const char* name, const Problem& p, std::initializer_l
 /// @throws std::runtime_error, one sentence, for more splits of the keys than the kernel combines, or less than one.
 inline void require_splits(const char* name, int splits, int most) {
   if (splits < 1 || splits > most)
-    throw std::runtime_error(std::to_string(splits) + " splits were asked of the kernel " + name + ", which combines 1 to " +
-                             std::to_string(most) + "; take one of these");
+    throw std::runtime_error(std::to_string(splits) + " splits were asked of the kernel " + name +
+                             ", which combines 1 to " + std::to_string(most) + "; take one of these");
 }
 
 }  // namespace flash::cuda

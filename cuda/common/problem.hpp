@@ -33,7 +33,7 @@ struct Problem {
   half *dQ, *dK, *dV;             ///< [Nq,d] [Nk,d] [Nk,d]
   float* dQ_acc;                  ///< [Nq,d] dQ between visits, fp32
   float* D;                       ///< [Nq] rowsum(dO∘O)
-  int* turn;                      ///< [Tr] the column block whose turn it is to add to a row tile of dQ_acc
+  int* turn;                      ///< [Nq], Tr of them used: how many column tiles have added to a row tile of dQ
   float *partial_O, *partial_LSE; ///< [splits,Nq,d] [splits,Nq] of each head
   half *dP, *dS;                  ///< [Nq,Nk]
 };

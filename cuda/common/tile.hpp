@@ -7,8 +7,8 @@
 
 namespace flash::cuda {
 
-/// [rows, cols] of 16-bit numbers in shared memory. A row is padded by 16 bytes: then any eight neighbouring rows begin in
-/// eight different groups of four banks, and ldmatrix, which reads 16 bytes of each, has no bank conflict.
+/// [rows, cols] of 16-bit numbers in shared memory. A row is padded by 16 bytes: then any eight neighbouring rows begin
+/// in eight different groups of four banks, and ldmatrix, which reads 16 bytes of each, has no bank conflict.
 template <int rows_, int cols_>
 struct alignas(16) Tile {
   using Number = half;
@@ -23,8 +23,8 @@ struct alignas(16) Tile {
   static constexpr int offset(int row, int col) { return (row * (cols + 8) + col) * int(sizeof(half)); }
 };
 
-/// The same without padding: no shared memory is lost, but where a row is a multiple of 128 bytes long, eight neighbouring
-/// rows begin in the same four banks, and ldmatrix takes eight times as long.
+/// The same without padding: no shared memory is lost, but where a row is a multiple of 128 bytes long, eight
+/// neighbouring rows begin in the same four banks, and ldmatrix takes eight times as long.
 template <int rows_, int cols_, class Number_ = half>
 struct alignas(128) PlainTile {
   using Number = Number_;
@@ -37,8 +37,8 @@ struct alignas(128) PlainTile {
   static constexpr int offset(int row, int col) { return (row * cols + col) * int(sizeof(Number)); }
 };
 
-/// The same size, and eight neighbours of a row are moved as one: their place in the row is XORed with the row's number, so
-/// that ldmatrix finds those of eight neighbouring rows in eight different groups of four banks.
+/// The same size, and eight neighbours of a row are moved as one: their place in the row is XORed with the row's number
+/// modulo 8, so that ldmatrix finds those of eight neighbouring rows in eight different groups of four banks.
 template <int rows_, int cols_, class Number_ = half>
 struct alignas(128) SwizzledTile {
   using Number = Number_;
@@ -51,8 +51,8 @@ struct alignas(128) SwizzledTile {
   static constexpr int offset(int row, int col) { return (row * cols + place(row, col)) * int(sizeof(Number)); }
 
  private:
-  /// 128 bytes are all banks once. Rows of a multiple of that begin in the same bank, and eight places are exchanged; others
-  /// begin 64 bytes apart in turn, and four places are exchanged, by pairs of rows.
+  /// 128 bytes are all banks once. Rows of a multiple of that begin in the same bank, and eight places are exchanged;
+  /// others begin 64 bytes apart in turn, and four places are exchanged, by pairs of rows.
   static constexpr __host__ __device__ unsigned place(unsigned row, unsigned col) {
     return cols % 64 == 0 ? col / 64 * 64 + (col % 64 ^ row % 8 * 8) : col / 32 * 32 + (col % 32 ^ row / 2 % 4 * 8);
   }
@@ -110,8 +110,8 @@ struct Transfer {
   }
 };
 
-/// Copies `rows` of a matrix that is as wide as the tile to shared memory, through registers; zeros for rows beyond. By a whole
-/// CTA.
+/// Copies `rows` of a matrix that is as wide as the tile to shared memory, through registers; zeros for rows beyond. By
+/// a whole CTA.
 template <int threads, class T>
 __device__ __forceinline__ void copy(T& tile, const half* matrix, Range rows, unsigned thread) {
   constexpr int lanes = T::cols / 8;  // neighbouring threads share a row
@@ -125,7 +125,7 @@ __device__ __forceinline__ void copy(T& tile, const half* matrix, Range rows, un
   }
 }
 
-/// The same without waiting: the tile is there after cp_async_wait_group and a barrier.
+/// The same without waiting: the tile is there once its group, or all, have been waited for, and behind a barrier.
 template <int threads, class T>
 __device__ __forceinline__ void copy_async(T& tile, const half* matrix, Range rows, unsigned thread) {
   constexpr int lanes = T::cols / 8;  // neighbouring threads share a row

@@ -5,7 +5,8 @@
 
 namespace flash::cuda {
 
-/// Until `turn` others have added to a row tile. By a whole CTA; those whose turn is earlier must have been launched before.
+/// Until `turn` others have added to a row tile. By a whole CTA. Those whose turn is earlier have to be CTAs of lower
+/// numbers, which GPUs start first, though CUDA does not promise it: a CTA waits for those that run or have run.
 __device__ __forceinline__ void wait_for_turn(int* turns, i64 row_tile, int turn, unsigned thread) {
   if (thread == 0) {
     const volatile int* now = turns + row_tile;

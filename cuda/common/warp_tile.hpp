@@ -26,13 +26,16 @@ __device__ __forceinline__ Transposed<T> transposed(const T& tile) {
 // 8 of matrix l / 8 lies. So the addresses decide which quarter comes to which register. .trans turns each matrix over:
 // for A it is wanted where the tile holds Aᵀ; for B, of which mma takes columns, where it holds B itself.
 
-/// A [16,16] from (row0 + 16m, k) on. Registers 0, 1: rows 0–7, 8–15 of its first eight columns; 2, 3: of the other eight.
+/// A [16,16] from (row0 + 16m, k) on. Registers 0, 1: rows 0–7, 8–15 of its first eight columns; 2, 3: of the other
+/// eight.
 template <class T>
-__device__ __forceinline__ void load_a(uint32_t (&r)[4], const T& a, unsigned row0, unsigned m, unsigned k, unsigned lane) {
+__device__ __forceinline__ void load_a(uint32_t (&r)[4], const T& a, unsigned row0, unsigned m, unsigned k,
+                                       unsigned lane) {
   ptx::ldmatrix_x4(r, a.at(row0 + 16 * m + lane % 16, k + lane / 16 * 8));
 }
 template <class T>
-__device__ __forceinline__ void load_a(uint32_t (&r)[4], Transposed<T> a, unsigned row0, unsigned m, unsigned k, unsigned lane) {
+__device__ __forceinline__ void load_a(uint32_t (&r)[4], Transposed<T> a, unsigned row0, unsigned m, unsigned k,
+                                       unsigned lane) {
   ptx::ldmatrix_x4_trans(r, a.tile.at(k + lane % 8 + lane / 16 * 8, row0 + 16 * m + lane / 8 % 2 * 8));
 }
 
@@ -53,7 +56,8 @@ struct Operand {
   uint32_t x[M / 16][K / 16][4];
 };
 template <int M, int K>
-__device__ __forceinline__ void load_a(uint32_t (&r)[4], const Operand<M, K>& a, unsigned, unsigned m, unsigned k, unsigned) {
+__device__ __forceinline__ void load_a(uint32_t (&r)[4], const Operand<M, K>& a, unsigned, unsigned m, unsigned k,
+                                       unsigned) {
 #pragma unroll
   for (int n = 0; n < 4; ++n) r[n] = a.x[m][k / 16][n];
 }
@@ -186,7 +190,8 @@ struct WarpTile {
     }
   }
 
-  /// Rounded to the element's format, as the left side of a product. mma leaves C as it takes A: no lane needs another's.
+  /// Rounded to the element's format, as the left side of a product. mma leaves C as it takes A: no lane needs
+  /// another's.
   __device__ __forceinline__ Operand<M, N> as_operand() const {
     Operand<M, N> a;
 #pragma unroll
@@ -237,8 +242,8 @@ struct WarpTile {
     });
   }
 
-  // The same in the order of registers, for who brings the tile back to the same registers: number n of thread t of a CTA
-  // lies at n·threads + t, so that a warp moves 128 bytes at once. `tile` has room for all rows.
+  // The same in the order of registers, for who brings the tile back to the same registers: number n of thread t of a
+  // CTA lies at n·threads + t, so that a warp moves 128 bytes at once. `tile` has room for all rows.
 
   template <int threads>
   __device__ __forceinline__ void load_registers(const float* tile, Range in) {
@@ -294,7 +299,8 @@ struct WarpTile {
   }
 };
 
-/// Of an M × N tile the part that falls to a warp where `warps` of them share it, in `warp_rows` rows of warps. All zeros.
+/// Of an M × N tile the part that falls to a warp where `warps` of them share it, in `warp_rows` rows of warps. All
+/// zeros.
 template <class Mma, int M, int N, int warps, int warp_rows>
 __device__ __forceinline__ auto part_of_tile(unsigned warp, unsigned lane) {
   constexpr int warp_cols = warps / warp_rows, m = M / warp_rows, n = N / warp_cols;
