@@ -44,7 +44,8 @@ double needed_bytes(const Stage& stage, const Shape& s, const MemoryUse& use) {
   if (is_16_bit(use.dtype)) bytes += real * (n.o + (use.backward ? n.q : 0));  // O_acc, dQ_acc
   if (stage.lse == "S") bytes += (use.backward ? 4 : 2) * real * n.scores;     // S and P; dP and dS
   if (stage.lse == "S" && use.kernels) bytes += 2 * n.scores;                  // S is read back for LSE
-  if (use.backward && s.heads != s.kv_heads) bytes += real * threads * s.Nk * (s.d + s.dv);  // sums that wait their turn
+  if (use.backward && s.heads != s.kv_heads)
+    bytes += real * threads * s.Nk * (s.d + s.dv);  // sums that wait their turn
   bytes += real * threads * ((use.backward ? 3 : 1) * rows * cols + (rows + cols) * (s.d + s.dv));
   if (use.check) bytes += 4 * host * out;  // oracle, baseline, bounds
   return bytes;

@@ -120,8 +120,7 @@ void add_waiting_options(CLI::App& command) {
   const auto waits = [&](const std::string& name, const char* type, const char* what) {
     later.option(name, type, what, [name, what](const std::string&) {  // refused by name, not as a typing mistake
       throw Refused(fmt::format(
-          "{} was asked for, but {} wait for a later part of stage 05_fa2_partitioning, not built yet; leave it out",
-          name, what));
+          "{} was asked for, but {} wait for a later part of the work, not built yet; leave it out", name, what));
     });
   };
   waits("--cu-seqlens-q", "FILE", "sequences of several lengths");

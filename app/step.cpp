@@ -13,6 +13,7 @@
 #include "app/stage_name.hpp"
 #include "sim/trace/page.hpp"
 #include "sim/trace/stage_recorder.hpp"
+#include "stages/common/around_run.hpp"
 #include "stages/common/sight.hpp"
 
 namespace flash::app {
@@ -35,6 +36,7 @@ void take_small_defaults(RunOptions& typed) {
     if (is_drawn && !typed.d) typed.d = 64;
     return;
   }
+  require_programs(stage_named(typed.stage), Side::cpu, typed.backward);
   if (is_drawn && !typed.n) typed.n = 16;
   if (is_drawn && !typed.d) typed.d = 8;
   const bool is_small = is_drawn || typed.example == "hand";

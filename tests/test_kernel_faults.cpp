@@ -60,6 +60,23 @@ std::string said(const cuda::Module& module, cuda::Problem problem) {
 
 }  // namespace
 
+TEST_CASE("F08: huge scores, of which one outweighs all others") {
+  Inputs in = draw_inputs({1, 2, 2, 40, 70, 64, 64}, Format::fp16, 0);
+  draw_dout(in, 0);
+  for (auto* values : {&in.q, &in.k})
+    for (double& x : *values) x = static_cast<double>(Eigen::half(static_cast<float>(300 * x)));
+  RunConfig config;
+  config.backward = true;
+  const Outputs expected = run(find_stage("04"), in, {}, config).outputs;
+  for (const char* name : {"04", "05a", "05d", "05"}) {
+    INFO(name);
+    CHECK(largest_difference(cuda::execute(on_virtual_gpu(find_stage(name)), in, {}, false).outputs, expected) <=
+          0x1p-7);
+    if (has_gpu())
+      CHECK(largest_difference(cuda::execute(on_gpu(find_stage(name)), in, {}, false).outputs, expected) <= 0x1p-7);
+  }
+}
+
 TEST_CASE("F13: offsets beyond 31 bits") {
   if (!has_gpu()) return;
   const auto device = app::open_gpu(0).device;

@@ -59,8 +59,8 @@ TEST_CASE("kernels equal the oracle on the virtual GPU: a sample") {
   const auto all = kernel_problems();
   CHECK(in_parallel(13, [&](std::size_t n) { return wrong_on_the_virtual_gpu(all[n * 11], n); }) == "");
   const auto more = main_problems();
-  CHECK(in_parallel(20, [&](std::size_t n) { return wrong_on_the_virtual_gpu(more[(n * 389 + 17) % more.size()], n); }) ==
-        "");
+  CHECK(in_parallel(
+            20, [&](std::size_t n) { return wrong_on_the_virtual_gpu(more[(n * 389 + 17) % more.size()], n); }) == "");
 }
 
 TEST_CASE("kernels equal the oracle on the virtual GPU: a twentieth of all problems, another one each day", "[full]") {
@@ -222,15 +222,14 @@ OnBoth on_both(const std::vector<KernelProblem>& all, std::size_t part) {
       if (const std::string bad = wrong(judge, *stage, card); !bad.empty())
         said += fmt::format("{}, {}: {}\n", stage->id, p.name, bad);
       if (n % part > 0) continue;
-      const double difference =
-          largest_difference(card, cuda::execute(on_cpu, p.in, p.options, false).outputs);
+      const double difference = largest_difference(card, cuda::execute(on_cpu, p.in, p.options, false).outputs);
       const std::lock_guard guard(lock);
       if (!(difference <= result.largest)) result.largest = difference, result.where = stage->id + ", " + p.name;
     }
     return said;
   });
-  std::printf("largest |GPU - virtual GPU| / max(1, |x|) in %zu problems: %.3g (%s)\n", (all.size() + part - 1) / part, result.largest,
-              result.where.c_str());
+  std::printf("largest |GPU - virtual GPU| / max(1, |x|) in %zu problems: %.3g (%s)\n", (all.size() + part - 1) / part,
+              result.largest, result.where.c_str());
   return result;
 }
 

@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
   const unsigned thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
   const VisibleTiles visible(p, Br, Bc);
   const SightMask mask(p, Br, Bc);
-  const float to_log2 = p.scale * log2_e;                       // e^(scale·s) is 2^(to_log2·s): one FMA and one ex2
+  const float to_log2 = p.scale * log2_e;                       // e^(scale·(s − m)) is 2^(to_log2·(s − m))
   const Range rows = tile_range(row_block, p.Nq, Br);           // Alg. 1, line 3
   const Tiles seen = visible.cols(rows);
   // ---- load
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
   }
   ptx::cp_async_commit_group();
   WarpTile<Br / warps, d, Mma> O(warp * Br / warps, 0, lane);   // [Br,d], line 5
-  Column<Br / warps> m(lowest), l(0);                           // m: of to_log2·s; l: of the lane's own columns
+  Column<Br / warps> m(lowest), l(0);                           // m: of S, unscaled; l: of the lane's own columns
   for (Range cols : seen) {                                     // line 6
     ptx::mark("column tile", static_cast<int>(cols.begin / Bc));
     // ---- load
@@ -67,12 +67,12 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
     Column<Br / warps> alpha;
 #pragma unroll
     for (int r = 0; r < S.rows; ++r) {
-      const float m_new = fmaxf(m[r], to_log2 * max[r]);        // line 9
-      alpha[r] = ptx::ex2(m[r] - m_new);                        // the old sums under the new maximum
+      const float m_new = fmaxf(m[r], max[r]);                  // line 9
+      alpha[r] = ptx::ex2(to_log2 * (m[r] - m_new));            // the old sums under the new maximum
       m[r] = m_new;
     }
     auto& P = S;                                                // the same registers: P takes the place of S
-    P.transform([&](int r, int, float s) { return ptx::ex2(fmaf(to_log2, s, -m[r])); });
+    P.transform([&](int r, int, float s) { return ptx::ex2(to_log2 * (s - m[r])); });
     const auto sum = P.lane_sum();
 #pragma unroll
     for (int r = 0; r < S.rows; ++r) l[r] = alpha[r] * l[r] + sum[r];
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
 #pragma unroll
   for (int r = 0; r < O.rows; ++r)                              // line 13, 15
     if (lane % 4 == 0 && O.row(r) < rows.size())
-      p.LSE[rows.begin + O.row(r)] = m[r] / log2_e + __logf(row_sum[r]);  // −∞ for a row that has seen no key
+      p.LSE[rows.begin + O.row(r)] = p.scale * m[r] + __logf(row_sum[r]);  // −∞ for a row that has seen no key
 }
 
 template <int d>

@@ -91,7 +91,6 @@ __global__ void __launch_bounds__(TilingOf<d, plain>::threads) backward(const Pr
   const VisibleTiles visible(kv, Br, Bc);
   const ScoreMask mask(kv, &sm.slope, Br, Bc);
   const SightMask sight(kv, Br, Bc);
-  const float to_log2 = plain ? kv.scale * log2_e : log2_e;     // e^(scale·s) is 2^(to_log2·s): one FMA and one ex2
   const Range cols = tile_range(blockIdx.x % Tc, kv.Nk, Bc);    // line 5
   const Tiles seen = visible.rows(cols);
   // ---- load
@@ -127,18 +126,15 @@ __global__ void __launch_bounds__(TilingOf<d, plain>::threads) backward(const Pr
       S.add_product(sm.Q[buffer], transposed(sm.K));            // line 10
       ptx::watch("S", S), ptx::watch("dP", dP), ptx::watch("dK", dK), ptx::watch("dV", dV);
       // ---- mask
-      if constexpr (plain) {
+      S.transform([&](int, int, float s) { return __fmul_rn(p.scale, s); });  // rounded before LSE is subtracted
+      if constexpr (plain)
         sight.apply(S, rows, cols);
-      } else {
-        S.transform([&](int, int, float s) { return p.scale * s; });
+      else
         mask.apply(S, rows, cols);
-      }
       // ---- probabilities
       auto P = S;                                               // [Br,Bc]
-      auto LSE = S.column(sm.LSE[buffer]);
-#pragma unroll
-      for (int r = 0; r < S.rows; ++r) LSE[r] = log2_e * fmaxf(LSE[r], lowest / 2);  // −∞: no key is seen
-      P.transform([&](int r, int, float s) { return ptx::ex2(fmaf(to_log2, s, -LSE[r])); });  // line 11, with LSE
+      const auto LSE = S.column(sm.LSE[buffer]);
+      P.transform([&](int r, int, float s) { return exp(s - fmaxf(LSE[r], lowest)); });  // line 11, with LSE
       // ---- dV
       if constexpr (plain) {
         P.write(sm.P);

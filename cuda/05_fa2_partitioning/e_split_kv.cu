@@ -54,7 +54,8 @@ __global__ void __launch_bounds__(Tiling<d, use>::threads) forward(const Problem
   const SightMask sight(p, Br, Bc);
   const Dropout dropout(p);
   if (!plain && p.slopes && thread == 0) sm.slope = *p.slopes;
-  const float to_log2 = plain ? p.scale * log2_e : log2_e;      // e^(scale·s) is 2^(to_log2·s): one FMA and one ex2
+  const float scale = plain ? p.scale : 1;                      // of S as it is exponentiated: modifiers want it scaled
+  const float to_log2 = scale * log2_e;                         // e^(scale·(s − m)) is 2^(to_log2·(s − m))
   const Range rows = tile_range(row_block, p.Nq, Br);           // Alg. 1, line 3
   const Tiles seen = splits.part(visible.cols(rows), split);
   // ---- load
@@ -64,7 +65,7 @@ __global__ void __launch_bounds__(Tiling<d, use>::threads) forward(const Problem
   }
   ptx::cp_async_commit_group();
   WarpTile<Br / warps, d, Mma> O(warp * Br / warps, 0, lane);   // [Br,d], line 5
-  Column<Br / warps> m(lowest), l(0);                           // m: of to_log2·s; l: of the lane's own columns
+  Column<Br / warps> m(lowest), l(0);                           // m: of S; l: of the lane's own columns
   for (Range cols : seen) {                                     // line 6
     ptx::mark("column tile", static_cast<int>(cols.begin / Bc));
     // ---- load
@@ -86,7 +87,7 @@ __global__ void __launch_bounds__(Tiling<d, use>::threads) forward(const Problem
     if constexpr (plain) {
       sight.apply(S, rows, cols);
     } else {
-      S.transform([&](int, int, float s) { return p.scale * s; });
+      S.transform([&](int, int, float s) { return __fmul_rn(p.scale, s); });  // rounded before m is subtracted
       mask.apply(S, rows, cols);
     }
     // ---- softmax
@@ -94,12 +95,12 @@ __global__ void __launch_bounds__(Tiling<d, use>::threads) forward(const Problem
     Column<Br / warps> alpha;
 #pragma unroll
     for (int r = 0; r < S.rows; ++r) {
-      const float m_new = fmaxf(m[r], to_log2 * max[r]);        // line 9
-      alpha[r] = ptx::ex2(m[r] - m_new);                        // the old sums under the new maximum
+      const float m_new = fmaxf(m[r], max[r]);                  // line 9
+      alpha[r] = ptx::ex2(to_log2 * (m[r] - m_new));            // the old sums under the new maximum
       m[r] = m_new;
     }
     auto& P = S;                                                // the same registers: P takes the place of S
-    P.transform([&](int r, int, float s) { return ptx::ex2(fmaf(to_log2, s, -m[r])); });
+    P.transform([&](int r, int, float s) { return ptx::ex2(to_log2 * (s - m[r])); });
     const auto sum = P.lane_sum();
 #pragma unroll
     for (int r = 0; r < S.rows; ++r) l[r] = alpha[r] * l[r] + sum[r];
@@ -111,7 +112,7 @@ __global__ void __launch_bounds__(Tiling<d, use>::threads) forward(const Problem
   // ---- store
   const auto row_sum = sum_over_quads(l);
   O.transform([&](int r, int, float o) { return inverse_of_sum(row_sum[r]) * o; });  // line 12
-  const auto LSE = [&](int r) { return m[r] / log2_e + __logf(row_sum[r]); };  // −∞ for a row that has seen no key
+  const auto LSE = [&](int r) { return scale * m[r] + __logf(row_sum[r]); };  // −∞ for a row that has seen no key
   if (!plain && splits.count > 1) {
     O.store(p.partial_O + split * p.Nq * d, d, rows);
     store_column(p.partial_LSE + split * p.Nq, O, rows, LSE);

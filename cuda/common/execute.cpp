@@ -31,9 +31,7 @@ std::vector<std::string> words(const char* text) {
 }
 
 /// Does the option change this pass?
-bool concerns(std::string_view option, bool backward) {
-  return option != (backward ? "splits" : "deterministic");
-}
+bool concerns(std::string_view option, bool backward) { return option != (backward ? "splits" : "deterministic"); }
 
 /// What the virtual GPU counted, in elements of each tensor.
 sim::Ledger ledger_of(const gpu::Counts& counts, const Inputs& in, const Options& o) {
@@ -157,6 +155,8 @@ std::optional<Blocks> tiles(const Module& module, const Device& device, const In
 
 void require_taken(const Kernels& k, const Inputs& in, const Options& o) {
   const std::string& stage = k.stage->id;
+  const bool is_letter = stage.find('/') != std::string::npos;  // the stage's main letters take more
+  const std::string elsewhere = is_letter ? fmt::format("stage {}", k.stage->number()) : "--on cpu";
   const Shape& s = in.shape;
   if (s.d != s.dv)
     throw Refused(
@@ -166,18 +166,18 @@ void require_taken(const Kernels& k, const Inputs& in, const Options& o) {
   for (const Module* module : modules(k)) {
     const std::vector<std::string> formats = words(module->dtypes);
     if (std::ranges::find(formats, name(in.dtype)) == formats.end())
-      throw Refused(fmt::format("{} was asked of the kernels of stage {}, which take {}; take --dtype {} or --on cpu",
-                                name(in.dtype), stage, fmt::join(formats, " and "), fmt::join(formats, " or ")));
+      throw Refused(fmt::format("{} was asked of the kernels of stage {}, which take {}; take --dtype {} or {}",
+                                name(in.dtype), stage, fmt::join(formats, " and "), fmt::join(formats, " or "),
+                                elsewhere));
     const std::vector<int> sizes = head_sizes(*module);
     if (std::ranges::find(sizes, s.d) == sizes.end())
-      throw Refused(
-          fmt::format("d = {} was asked of the kernels of stage {}, which take {}; take one of these or --on cpu", s.d,
-                      stage, fmt::join(sizes, ", ")));
+      throw Refused(fmt::format("d = {} was asked of the kernels of stage {}, which take {}; take one of these or {}",
+                                s.d, stage, fmt::join(sizes, ", "), elsewhere));
     const std::vector<std::string> taken = options_taken(*module);
     for (const std::string_view option : options_asked(in, o))
       if (concerns(option, module == k.backward) && std::ranges::find(taken, option) == taken.end())
-        throw Refused(
-            fmt::format("{} was asked of the kernels of stage {}, which don't take it; take --on cpu", option, stage));
+        throw Refused(fmt::format("{} was asked of the kernels of stage {}, which don't take it; take {}", option,
+                                  stage, elsewhere));
   }
 }
 
