@@ -9,7 +9,7 @@ namespace flash::cuda::fa2_partitioning {
 
 // Four warps of 32 rows. S takes Br·Bc/128 registers of a thread, O Br·d/128, together 192: with 255 two CTAs to an SM.
 // Tiles have no padding, which the bulk copies (TMA) of newer GPUs can't make; ldmatrix then waits for banks. And K and
-// V are waited for: nothing is under way one tile ahead as in 05a. Both are the next steps' to mend.
+// V are waited for: 05a's copies in advance are gone. Both are the next steps' to mend.
 // A tile takes 4·Br·Bc·d FLOPs and moves 4·Bc·d bytes (K, V); a row block 4·Br·d + 4·Br more (Q, O, LSE).
 constexpr int Br = 128;
 template <int d>
