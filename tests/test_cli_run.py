@@ -69,9 +69,9 @@ class Refusals(CommandLine):
         self.refused(["run", "05", "--splits", "0"], "--splits 0", "1 or more")
         self.refused(["run", "05", "--splits", "x"], "--splits")
         for stage in ("03", "05a", "05b"):
-            self.refused(["run", stage, "--splits", "2"], "splits", "take later part of the work_fa2_partitioning/e_split_kv")
+            self.refused(["run", stage, "--splits", "2"], "splits", "take stage 05_fa2_partitioning/e_split_kv")
         for stage in ("03", "05a", "05"):
-            self.refused(["run", stage, "--warps", "split-q"], "warps", "take later part of the work_fa2_partitioning/b_split_q_warps")
+            self.refused(["run", stage, "--warps", "split-q"], "warps", "take stage 05_fa2_partitioning/b_split_q_warps")
         self.refused(["run", "05b", "--warps", "split-v"], "split-v", "split-q or split-k")
         self.refused(["run", "03", "--on", "tpu"], "tpu", "cpu, vgpu or gpu")
         self.refused(["run", "03", "--dtype", "fp8"], "fp8", "stage 06")
