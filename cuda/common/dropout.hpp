@@ -11,12 +11,10 @@ class Dropout {
   __device__ __forceinline__ explicit Dropout(const Problem& p)
       : p_(p.dropout), seed_(p.dropout_seed), sequence_(p.sequence), head_(p.head) {}
 
-  __device__ __forceinline__ bool on() const { return p_ > 0; }
-
   /// P∘Z of a warp's part of a tile: dropped entries 0, kept ones × 1/(1−p).
   template <int M, int N, class Mma>
   __device__ __forceinline__ void apply(WarpTile<M, N, Mma>& P, Range rows, Range cols) const {
-    if (!on()) return;
+    if (p_ == 0) return;
     const float kept = static_cast<float>(1 / (1 - p_));
     P.transform([&](int r, int c, float x) {
       const std::uint32_t word =
