@@ -77,10 +77,8 @@ __global__ void __launch_bounds__(threads) forward(const Problem problem) {
   O.write(sm.Q);
   __syncthreads();  // all of O is there
   store_rows<threads>(p.O, sm.Q, rows, thread);                 // line 14
-#pragma unroll
-  for (int r = 0; r < O.rows; ++r)                              // line 13, 15
-    if (lane % 4 == 0 && O.row(r) < rows.size())
-      p.LSE[rows.begin + O.row(r)] = p.scale * m[r] + __logf(row_sum[r]);  // −∞ for a row that has seen no key
+  const auto LSE = [&](int r) { return p.scale * m[r] + __logf(row_sum[r]); };  // −∞ for a row that has seen no key
+  store_column(p.LSE, O, rows, LSE);                            // line 13, 15
 }
 
 template <int d>
